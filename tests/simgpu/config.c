@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * config.c - the simulated device's settings, from the environment.
+ *
+ * The list is simgpu_settings.def. A bad value is reported once per process on stderr and the default is used: a typo
+ * must not silently run another device. Any thread.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum setting_kind { KIND_U32, KIND_U64, KIND_BYTES, KIND_CC };
+
+struct setting {
+	enum setting_kind kind;
+	const char *name;
+	size_t offset;
+	size_t size;
+	uint64_t default_value, minimum, maximum;
+	const char *help;
+};
+
+static const struct setting settings[] = {
+#define SIMGPU_SETTING(kind, name, field, default_value, minimum, maximum, help) \
+	{ KIND_##kind,                                                           \
+	  name,                                                                  \
+	  offsetof(struct sim_config, field),                                    \
+	  sizeof(((struct sim_config *)0)->field),                               \
+	  (default_value##ULL),                                                  \
+	  minimum,                                                               \
+	  maximum,                                                               \
+	  help },
+#include "simgpu_settings.def"
+#undef SIMGPU_SETTING
+};
+
+#define N_SETTINGS (sizeof(settings) / sizeof(settings[0]))
+
+static bool parse_number(const char *text, bool with_suffix, uint64_t *ret_value)
+{
+	char *end;
+	uint64_t value;
+	unsigned int shift = 0;
+
+	/* strtoull accepts a sign and leading blanks; a setting does not. */
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	value = strtoull(text, &end, 0);
+	if (errno != 0)
+		return false;
+	if (with_suffix && *end != '\0') {
+		static const char suffixes[] = "KMGT";
+		const char *found = strchr(suffixes, *end & ~0x20);
+
+		if (found == NULL)
+			return false;
+		shift = 10 * (unsigned int)(found - suffixes + 1);
+		end++;
+	}
+	if (*end != '\0' || value > UINT64_MAX >> shift)
+		return false;
+	*ret_value = value << shift;
+	return true;
+}
+
+/* "9.0" -> 90, "10.3" -> 103 */
+static bool parse_cc(const char *text, uint64_t *ret_value)
+{
+	unsigned int major, minor;
+	char rest;
+
+	if (sscanf(text, "%2u.%1u%c", &major, &minor, &rest) != 2)
+		return false;
+	*ret_value = major * 10 + minor;
+	return true;
+}
+
+static bool parse_setting(const struct setting *setting, const char *text, uint64_t *ret_value)
+{
+	uint64_t value;
+	bool good = setting->kind == KIND_CC ? parse_cc(text, &value)
+					     : parse_number(text, setting->kind == KIND_BYTES, &value);
+
+	if (!good || value < setting->minimum || value > setting->maximum)
+		return false;
+	*ret_value = value;
+	return true;
+}
+
+static void store(const struct setting *setting, uint64_t value, struct sim_config *config)
+{
+	char *field = (char *)config + setting->offset;
+
+	if (setting->kind == KIND_CC) {
+		config->cc_major = (uint32_t)(value / 10);
+		config->cc_minor = (uint32_t)(value % 10);
+	} else if (setting->size == sizeof(uint32_t)) {
+		uint32_t narrow = (uint32_t)value;
+
+		memcpy(field, &narrow, sizeof(narrow));
+	} else {
+		memcpy(field, &value, sizeof(value));
+	}
+}
+
+static void format_value(const struct setting *setting, uint64_t value, char *ret_text, size_t bytes)
+{
+	if (setting->kind == KIND_CC)
+		snprintf(ret_text, bytes, "%" PRIu64 ".%" PRIu64, value / 10, value % 10);
+	else if (setting->kind == KIND_BYTES && value % (1 << 30) == 0 && value != 0)
+		snprintf(ret_text, bytes, "%" PRIu64 "G", value >> 30);
+	else if (setting->kind == KIND_BYTES && value % (1 << 20) == 0 && value != 0)
+		snprintf(ret_text, bytes, "%" PRIu64 "M", value >> 20);
+	else if (setting->kind == KIND_BYTES && value % (1 << 10) == 0 && value != 0)
+		snprintf(ret_text, bytes, "%" PRIu64 "K", value >> 10);
+	else
+		snprintf(ret_text, bytes, "%" PRIu64, value);
+}
+
+static void report_bad_value(const struct setting *setting, const char *text)
+{
+	char low[32], high[32], used[32];
+
+	format_value(setting, setting->minimum, low, sizeof(low));
+	format_value(setting, setting->maximum, high, sizeof(high));
+	format_value(setting, setting->default_value, used, sizeof(used));
+	fprintf(stderr, "simgpu: %s='%s' is not a value from %s to %s, using %s\n", setting->name, text, low, high,
+		used);
+}
+
+void sim_config_from_env(struct sim_config *ret_config)
+{
+	static atomic_bool reported[N_SETTINGS];
+
+	memset(ret_config, 0, sizeof(*ret_config));
+	for (size_t i = 0; i < N_SETTINGS; i++) {
+		const struct setting *setting = &settings[i];
+		const char *text = getenv(setting->name);
+		uint64_t value = setting->default_value;
+
+		if (text != NULL && *text != '\0' && !parse_setting(setting, text, &value) &&
+		    !atomic_exchange(&reported[i], true))
+			report_bad_value(setting, text);
+		store(setting, value, ret_config);
+	}
+}
+
+void sim_config_print_settings(FILE *to)
+{
+	fprintf(to, "| setting | default | range | what |\n| --- | --- | --- | --- |\n");
+	for (size_t i = 0; i < N_SETTINGS; i++) {
+		char low[32], high[32], used[32];
+
+		format_value(&settings[i], settings[i].minimum, low, sizeof(low));
+		format_value(&settings[i], settings[i].maximum, high, sizeof(high));
+		format_value(&settings[i], settings[i].default_value, used, sizeof(used));
+		fprintf(to, "| `%s` | %s | %s to %s | %s |\n", settings[i].name, used, low, high, settings[i].help);
+	}
+}
