@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * model.h - what a capture says, in the form every writer and analysis reads.
+ *
+ * Built by the stages in order, each a file: capture (validate chunks) -> segments (index, unwrap cycle counters) ->
+ * launches (group segments, join with the host's log) -> clock (fit cycles to nanoseconds) -> spans (pair, nest,
+ * classify) -> this. Invariants once warpspan_model_load() has returned:
+ *   - times are nanoseconds of the device's %globaltimer, 64 bits, and every slice has end >= start;
+ *   - the slices of a track are sorted by start, longer first, and nest: of two slices either one holds the other or
+ *     they do not overlap; touching is not overlapping. What did not nest was moved and counted (n_repairs);
+ *   - nothing is lost silently: records made = records in slices and marks + those counted in `losses` and `unpaired`.
+ * Arrays are owned by the model; indices refer to the arrays of the same model; UINT32_MAX is "none".
+ */
+#ifndef WARPSPAN_MODEL_H
+#define WARPSPAN_MODEL_H
+
+#include "decoder.h"
+
+#define WARPSPAN_NONE UINT32_MAX
+
+struct warpspan_device {
+	uint32_t ordinal;
+	char *name, *uuid, *compute; /* "NVIDIA H100", "GPU-...", "9.0"; never NULL */
+	uint32_t n_sms;
+	uint32_t clock_khz; /* as the driver states it; 0: not known */
+};
+
+struct warpspan_kernel {
+	uint32_t number; /* in the capture; 0: not known to the host's log */
+	uint32_t module; /* number of its module */
+	char *name;      /* as the driver calls it; of an unknown kernel "kernel at FILE:LINE" */
+	char *demangled; /* for people; equals name where it is not a C++ name */
+};
+
+/* How a launch was told apart from others. */
+enum warpspan_match {
+	WARPSPAN_MATCH_GRID_ID, /* its %gridid is its own */
+	WARPSPAN_MATCH_REPEAT,  /* %gridid is constant on this device: split where a warp of a block came a second time
+				 */
+	WARPSPAN_MATCH_UNSURE,  /* several launches may be mixed; said in the report */
+};
+
+struct warpspan_grid {
+	uint32_t kernel;  /* index */
+	uint32_t device;  /* index */
+	uint32_t context; /* number */
+	uint64_t grid_id;
+	uint32_t host; /* index into launches; NONE: no launch of the host's log fits */
+	enum warpspan_match match;
+	uint32_t grid[3], threads[3], cluster[3];
+	uint64_t start_ns, end_ns; /* first open, last close (or last record) */
+	uint32_t n_warps;          /* segments */
+	uint32_t n_open;           /* of them still open */
+	uint64_t n_records;        /* decoded */
+	uint64_t n_lost;           /* records made that found no room in their segments */
+	uint32_t first_track, n_tracks;
+};
+
+/* A warp of a launch, or an overflow lane beside one. */
+struct warpspan_track {
+	uint32_t grid; /* index */
+	uint32_t sm;
+	uint32_t block[3];
+	uint32_t warp, lane;
+	uint32_t cluster_rank, cluster_blocks;
+	uint32_t repeat; /* 0; n: the n-th further segment (or overflow lane) of the same warp */
+	bool open;       /* the segment was never closed */
+	uint64_t start_ns, end_ns;
+	uint64_t first_slice, n_slices;
+	uint64_t first_mark, n_marks;
+};
+
+/* A named place in the source. Instantiations and the END of a BEGIN are one region. */
+struct warpspan_region {
+	char *name, *file;
+	uint32_t line;      /* of the begin */
+	uint32_t kernel;    /* index: the same source in another kernel is another region */
+	uint32_t site_kind; /* enum warpspan_site_kind */
+};
+
+enum warpspan_slice_end {
+	WARPSPAN_END_RECORDED, /* both ends were recorded */
+	WARPSPAN_END_LOST,     /* the end found no room: closed where the segment closed, or where its parent ended */
+	WARPSPAN_END_OPEN,     /* still open when the capture ended */
+	WARPSPAN_END_CORRUPT,  /* the end is missing though nothing was lost: closed where its parent ended */
+};
+
+struct warpspan_slice {
+	uint64_t start_ns, end_ns;
+	uint32_t track, region;
+	uint16_t depth; /* 0: outermost */
+	uint8_t end;    /* enum warpspan_slice_end; only RECORDED ones enter statistics */
+};
+
+struct warpspan_mark {
+	uint64_t time_ns;
+	uint32_t track, region;
+	uint32_t kind; /* enum warpspan_record_kind: MARK or VALUE_* */
+	uint32_t bits; /* the value; 0 for MARK */
+};
+
+/* Records that found no partner, by cause and site; none of them in `slices` except begins (with their end kind). */
+enum warpspan_unpaired_cause {
+	WARPSPAN_UNPAIRED_LOST,       /* begin whose end was lost for want of room */
+	WARPSPAN_UNPAIRED_OPEN,       /* begin still open at the end of the capture */
+	WARPSPAN_UNPAIRED_BEGIN,      /* begin without end though nothing was lost */
+	WARPSPAN_UNPAIRED_END,        /* end without begin */
+	WARPSPAN_UNPAIRED_BAD_RECORD, /* a record that names no known site or kind */
+	WARPSPAN_N_UNPAIRED_CAUSES
+};
+
+struct warpspan_unpaired {
+	enum warpspan_unpaired_cause cause;
+	uint32_t region; /* index; NONE for BAD_RECORD */
+	uint64_t n;
+};
+
+/* Insufficient space, by kernel. */
+struct warpspan_lost {
+	uint32_t kernel; /* index; NONE: kernels beyond the device's table */
+	uint64_t n_records;
+	uint64_t n_warps_cut;     /* warps whose segment was too small */
+	uint64_t n_warps_unheard; /* warps that found no segment at all */
+	uint32_t most_words;      /* the most words one of those warps made: WARPSPAN_EVENTS_PER_WARP that suffices */
+	char first[96];           /* one of the warps, "block (3,0,0) warp 2", or "" */
+};
+
+/* The clock of one device. */
+struct warpspan_clock_fit {
+	uint32_t device;
+	uint32_t tick_ns; /* detected step of %globaltimer */
+	double rate_hz;   /* SM cycles per second, over all SMs */
+	double error_ns;  /* bound on what two SMs may disagree: the widest half interval over SMs */
+	uint32_t n_sms, n_pairs;
+	bool fitted; /* false: too few pairs; rate from the driver's stated clock, error_ns is a tick and more */
+};
+
+struct warpspan_model {
+	char *path;
+	/* session */
+	char *version, *host, *rank, *command; /* never NULL; rank "" when there is none */
+	uint32_t pid, session;
+	uint64_t start_realtime_ns, start_monotonic_ns;
+	uint64_t arena_bytes; /* of each of the two */
+	uint32_t words_asked, words_least, words_enough, words_most;
+	bool complete; /* the writer closed the file */
+
+	struct warpspan_device *devices;
+	uint32_t n_devices;
+	struct warpspan_kernel *kernels;
+	uint32_t n_kernels;
+	struct warpspan_launch *launches; /* the host's log, by number */
+	uint32_t n_launches;
+	struct warpspan_grid *grids; /* by start_ns */
+	uint32_t n_grids;
+	struct warpspan_track *tracks; /* by grid, SM, block, warp, repeat */
+	uint32_t n_tracks;
+	struct warpspan_region *regions;
+	uint32_t n_regions;
+	struct warpspan_slice *slices; /* by track */
+	uint64_t n_slices;
+	struct warpspan_mark *marks; /* by track, time */
+	uint64_t n_marks;
+	struct warpspan_clock_fit *clocks; /* one per device that has segments */
+	uint32_t n_clocks;
+
+	uint64_t n_segments, n_records; /* read; decoded */
+	struct warpspan_lost *lost;
+	uint32_t n_lost;
+	uint64_t n_lost_records, n_lost_warps; /* totals over `lost`; warps: cut + unheard */
+	struct warpspan_unpaired *unpaired;
+	uint32_t n_unpaired;
+	uint64_t n_repairs;        /* slices snapped or moved so that tracks nest */
+	uint64_t n_wraps_unplaced; /* gaps longer than a turn of the 32-bit counter whose place is not known */
+	struct {
+		char *name;
+		uint64_t value;
+	} * counters; /* of the shim: why launches were not recorded, and the like */
+	uint32_t n_counters;
+	struct warpspan_error *damage; /* every damaged place, in file order, at most 1000 */
+	uint32_t n_damage;
+};
+
+/* Reads and decodes a capture, also one that is still being written. WARPSPAN_OK or WARPSPAN_DAMAGED: the caller owns
+ * *ret_model; on a negative result nothing is written there. Memory is bounded by a small multiple of the file. */
+int warpspan_model_load(const char *path, struct warpspan_model **ret_model, struct warpspan_error *error);
+/* Returns NULL; NULL is fine. */
+struct warpspan_model *warpspan_model_destroy(struct warpspan_model *model);
+
+/* The settings under which this capture would have lost nothing, 0 when nothing was lost. */
+void warpspan_model_sufficient(const struct warpspan_model *model, uint64_t *ret_buffer_bytes,
+			       uint32_t *ret_events_per_warp);
+
+#endif
