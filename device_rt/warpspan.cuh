@@ -42,30 +42,30 @@ struct recorder {
 };
 } // namespace warpspan
 
-#	define WS_OPEN(ws)            \
-		warpspan::recorder ws; \
-		(void)ws
-#	define WS_SCOPE(ws, name)        ((void)0)
-#	define WS_BEGIN(ws, name)        ((void)0)
-#	define WS_END(ws, name)          ((void)0)
-#	define WS_MARK(ws, name)         ((void)0)
-#	define WS_VALUE(ws, name, value) ((void)0)
+#define WS_OPEN(ws)            \
+	warpspan::recorder ws; \
+	(void)ws
+#define WS_SCOPE(ws, name)        ((void)0)
+#define WS_BEGIN(ws, name)        ((void)0)
+#define WS_END(ws, name)          ((void)0)
+#define WS_MARK(ws, name)         ((void)0)
+#define WS_VALUE(ws, name, value) ((void)0)
 
 #else
 
-#	include "warpspan_format.h"
+#include "warpspan_format.h"
 
-#	if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 750
-#		error "warpspan needs sm_75 or later: compile with -arch=sm_75 or higher, or with -DWARPSPAN_DISABLE"
-#	endif
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 750
+#error "warpspan needs sm_75 or later: compile with -arch=sm_75 or higher, or with -DWARPSPAN_DISABLE"
+#endif
 
 /* The one variable the preloaded library looks for. A module compiled as a whole has its own; under relocatable device
  * code the copies of all objects merge into one. Its name is the plain one in the image either way (nvcc 13.0). */
-#	if defined(__CUDACC_RDC__) || defined(__CLANG_RDC__)
-#		define WARPSPAN_CTX_LINKAGE __device__ __attribute__((weak))
-#	else
-#		define WARPSPAN_CTX_LINKAGE static __device__
-#	endif
+#if defined(__CUDACC_RDC__) || defined(__CLANG_RDC__)
+#define WARPSPAN_CTX_LINKAGE __device__ __attribute__((weak))
+#else
+#define WARPSPAN_CTX_LINKAGE static __device__
+#endif
 WARPSPAN_CTX_LINKAGE struct warpspan_ctx warpspan_ctx = {
 	WARPSPAN_CTX_MAGIC, WARPSPAN_ABI_VERSION, sizeof(struct warpspan_ctx), 0, 0, 0
 };
@@ -85,11 +85,11 @@ namespace detail
 {
 
 /* Host compilers see the code of kernels too; only device compilers take the assembly. */
-#	if defined(__CUDA_ARCH__)
-#		define WARPSPAN_PTX(...) asm volatile(__VA_ARGS__)
-#	else
-#		define WARPSPAN_PTX(...) ((void)0)
-#	endif
+#if defined(__CUDA_ARCH__)
+#define WARPSPAN_PTX(...) asm volatile(__VA_ARGS__)
+#else
+#define WARPSPAN_PTX(...) ((void)0)
+#endif
 
 __device__ __forceinline__ warpspan_u32 read_clock()
 {
@@ -138,10 +138,10 @@ __device__ __forceinline__ void read_cluster(warpspan_u32 &rank, warpspan_u32 &b
 {
 	rank = 0;
 	blocks = 1;
-#	if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 	asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
 	asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(blocks));
-#	endif
+#endif
 }
 
 __device__ __forceinline__ warpspan_u64 add(warpspan_u64 *counter, warpspan_u64 n)
@@ -272,7 +272,7 @@ __device__ __forceinline__ void count_loss(warpspan_u32 open_site, warpspan_u32 
 	const unsigned long long key = static_cast<unsigned long long>(load(warpspan_ctx.module)) << 32 | open_site;
 	struct warpspan_loss *loss = control->losses;
 	struct warpspan_loss *rest = loss + (WARPSPAN_N_LOSSES - 1u);
-#	pragma unroll 1
+#pragma unroll 1
 	for (;;) {
 		const unsigned long long mine = loss == rest ? WARPSPAN_LOSS_REST_KEY : key;
 		const unsigned long long found =
@@ -295,7 +295,7 @@ __device__ __forceinline__ void count_loss(warpspan_u32 open_site, warpspan_u32 
  * bounds check elects the lane as well. */
 class recorder
 {
-      public:
+public:
 	__device__ __forceinline__ explicit recorder(warpspan_u32 open_site)
 	    : base_(nullptr), offset_(0), limit_(0), values_(0), open_site_(open_site)
 	{
@@ -351,7 +351,7 @@ class recorder
 
 	template <class T> void value(const char *site, T value) = delete; /* WS_VALUE takes unsigned, int or float */
 
-      private:
+private:
 	__device__ __forceinline__ void put(warpspan_u32 low, warpspan_u32 high)
 	{
 		WARPSPAN_PTX("{\n\t"
@@ -381,7 +381,7 @@ class recorder
 /* From its construction to the end of the C++ scope; the two tags are constants of the site. */
 class scope
 {
-      public:
+public:
 	__device__ __forceinline__ scope(recorder &ws, warpspan_u32 begin_tag, warpspan_u32 end_tag)
 	    : ws_(ws), end_tag_(end_tag)
 	{
@@ -396,57 +396,57 @@ class scope
 	scope(const scope &) = delete;
 	scope &operator=(const scope &) = delete;
 
-      private:
+private:
 	recorder &ws_;
 	warpspan_u32 end_tag_;
 };
 
 } // namespace warpspan
 
-#	define WARPSPAN_JOIN_(a, b) a##b
-#	define WARPSPAN_JOIN(a, b)  WARPSPAN_JOIN_(a, b)
+#define WARPSPAN_JOIN_(a, b) a##b
+#define WARPSPAN_JOIN(a, b)  WARPSPAN_JOIN_(a, b)
 
 /* The constant the host reads name, file and line from. */
-#	define WARPSPAN_SITE(id, site_kind, site_name)                                                       \
-		static const __device__ warpspan::site<sizeof(site_name), sizeof(__FILE__)> id = {            \
-			{ WARPSPAN_SITE_MAGIC, site_kind, 0, __LINE__, sizeof(site_name), sizeof(__FILE__) }, \
-			site_name,                                                                            \
-			__FILE__                                                                              \
-		}
+#define WARPSPAN_SITE(id, site_kind, site_name)                                                       \
+	static const __device__ warpspan::site<sizeof(site_name), sizeof(__FILE__)> id = {            \
+		{ WARPSPAN_SITE_MAGIC, site_kind, 0, __LINE__, sizeof(site_name), sizeof(__FILE__) }, \
+		site_name,                                                                            \
+		__FILE__                                                                              \
+	}
 
 /* Address arithmetic on the symbol, not on the loaded value: the linker then folds the kind into the constant. */
-#	define WARPSPAN_SITE_AT(id, kind) (reinterpret_cast<const char *>(&id) + (kind))
-#	define WARPSPAN_TAG(id, kind)     static_cast<warpspan_u32>(reinterpret_cast<size_t>(WARPSPAN_SITE_AT(id, kind)))
+#define WARPSPAN_SITE_AT(id, kind) (reinterpret_cast<const char *>(&id) + (kind))
+#define WARPSPAN_TAG(id, kind)     static_cast<warpspan_u32>(reinterpret_cast<size_t>(WARPSPAN_SITE_AT(id, kind)))
 
-#	define WARPSPAN_OPEN_(ws, id)                      \
-		WARPSPAN_SITE(id, WARPSPAN_SITE_OPEN, #ws); \
-		warpspan::recorder ws(WARPSPAN_TAG(id, 0))
-#	define WARPSPAN_SCOPE_(ws, name, id, guard)          \
-		WARPSPAN_SITE(id, WARPSPAN_SITE_SCOPE, name); \
-		warpspan::scope guard(ws, WARPSPAN_TAG(id, WARPSPAN_KIND_BEGIN), WARPSPAN_TAG(id, WARPSPAN_KIND_END))
-#	define WARPSPAN_RECORD_(ws, name, site_kind, kind)                  \
-		do {                                                         \
-			WARPSPAN_SITE(warpspan_site_here, site_kind, name);  \
-			(ws).record(WARPSPAN_TAG(warpspan_site_here, kind)); \
-		} while (0)
+#define WARPSPAN_OPEN_(ws, id)                      \
+	WARPSPAN_SITE(id, WARPSPAN_SITE_OPEN, #ws); \
+	warpspan::recorder ws(WARPSPAN_TAG(id, 0))
+#define WARPSPAN_SCOPE_(ws, name, id, guard)          \
+	WARPSPAN_SITE(id, WARPSPAN_SITE_SCOPE, name); \
+	warpspan::scope guard(ws, WARPSPAN_TAG(id, WARPSPAN_KIND_BEGIN), WARPSPAN_TAG(id, WARPSPAN_KIND_END))
+#define WARPSPAN_RECORD_(ws, name, site_kind, kind)                  \
+	do {                                                         \
+		WARPSPAN_SITE(warpspan_site_here, site_kind, name);  \
+		(ws).record(WARPSPAN_TAG(warpspan_site_here, kind)); \
+	} while (0)
 
 /* Opens a recorder called `ws` for the executing warp. */
-#	define WS_OPEN(ws) WARPSPAN_OPEN_(ws, WARPSPAN_JOIN(warpspan_site_, __COUNTER__))
+#define WS_OPEN(ws) WARPSPAN_OPEN_(ws, WARPSPAN_JOIN(warpspan_site_, __COUNTER__))
 /* A region from here to the end of the enclosing C++ scope. */
-#	define WS_SCOPE(ws, name)                                                    \
-		WARPSPAN_SCOPE_(ws, name, WARPSPAN_JOIN(warpspan_site_, __COUNTER__), \
-				WARPSPAN_JOIN(warpspan_scope_, __COUNTER__))
+#define WS_SCOPE(ws, name)                                                    \
+	WARPSPAN_SCOPE_(ws, name, WARPSPAN_JOIN(warpspan_site_, __COUNTER__), \
+			WARPSPAN_JOIN(warpspan_scope_, __COUNTER__))
 /* A region between two statements; the END with the same name closes it. Regions nest. */
-#	define WS_BEGIN(ws, name) WARPSPAN_RECORD_(ws, name, WARPSPAN_SITE_BEGIN, WARPSPAN_KIND_BEGIN)
-#	define WS_END(ws, name)   WARPSPAN_RECORD_(ws, name, WARPSPAN_SITE_END, WARPSPAN_KIND_END)
+#define WS_BEGIN(ws, name) WARPSPAN_RECORD_(ws, name, WARPSPAN_SITE_BEGIN, WARPSPAN_KIND_BEGIN)
+#define WS_END(ws, name)   WARPSPAN_RECORD_(ws, name, WARPSPAN_SITE_END, WARPSPAN_KIND_END)
 /* A point in time. */
-#	define WS_MARK(ws, name)  WARPSPAN_RECORD_(ws, name, WARPSPAN_SITE_MARK, WARPSPAN_KIND_MARK)
+#define WS_MARK(ws, name)  WARPSPAN_RECORD_(ws, name, WARPSPAN_SITE_MARK, WARPSPAN_KIND_MARK)
 /* A point in time with a number: unsigned int, int or float (cast others). */
-#	define WS_VALUE(ws, name, v)                                                 \
-		do {                                                                  \
-			WARPSPAN_SITE(warpspan_site_here, WARPSPAN_SITE_VALUE, name); \
-			(ws).value(WARPSPAN_SITE_AT(warpspan_site_here, 0), v);       \
-		} while (0)
+#define WS_VALUE(ws, name, v)                                                 \
+	do {                                                                  \
+		WARPSPAN_SITE(warpspan_site_here, WARPSPAN_SITE_VALUE, name); \
+		(ws).value(WARPSPAN_SITE_AT(warpspan_site_here, 0), v);       \
+	} while (0)
 
 #endif /* WARPSPAN_DISABLE */
 

@@ -26,7 +26,7 @@ typedef unsigned int warpspan_u32;
 typedef int warpspan_i32;
 typedef unsigned long long warpspan_u64;
 #else
-#	include <stdint.h>
+#include <stdint.h>
 typedef uint8_t warpspan_u8;
 typedef uint16_t warpspan_u16;
 typedef uint32_t warpspan_u32;
@@ -35,9 +35,9 @@ typedef uint64_t warpspan_u64;
 #endif
 
 #ifdef __cplusplus
-#	define WARPSPAN_ASSERT(condition) static_assert(condition, #        condition)
+#define WARPSPAN_ASSERT(condition) static_assert(condition, #condition)
 #else
-#	define WARPSPAN_ASSERT(condition) _Static_assert(condition, #        condition)
+#define WARPSPAN_ASSERT(condition) _Static_assert(condition, #condition)
 #endif
 #define WARPSPAN_ASSERT_OFFSET(type, field, offset) WARPSPAN_ASSERT(__builtin_offsetof(struct type, field) == (offset))
 
