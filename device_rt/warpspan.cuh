@@ -144,6 +144,12 @@ __device__ __forceinline__ void read_cluster(warpspan_u32 &rank, warpspan_u32 &b
 #endif
 }
 
+/* Names a place in the module's global memory in 32 bits; the host finds the rest from where the module lies. */
+__device__ __forceinline__ warpspan_u32 low_word(const char *address)
+{
+	return static_cast<warpspan_u32>(reinterpret_cast<unsigned long long>(address));
+}
+
 __device__ __forceinline__ warpspan_u64 add(warpspan_u64 *counter, warpspan_u64 n)
 {
 	return atomicAdd(reinterpret_cast<unsigned long long *>(counter), n);
@@ -296,8 +302,8 @@ __device__ __forceinline__ void count_loss(warpspan_u32 open_site, warpspan_u32 
 class recorder
 {
 public:
-	__device__ __forceinline__ explicit recorder(warpspan_u32 open_site)
-	    : base_(nullptr), offset_(0), limit_(0), values_(0), open_site_(open_site)
+	__device__ __forceinline__ explicit recorder(const char *open_site)
+	    : base_(nullptr), offset_(0), limit_(0), values_(0), open_site_(detail::low_word(open_site))
 	{
 		const struct warpspan_control *control =
 			reinterpret_cast<const struct warpspan_control *>(detail::load(warpspan_ctx.control));
@@ -312,7 +318,7 @@ public:
 		if (segment == detail::refused())
 			return;
 		limit_ = room;
-		detail::fill_segment(segment, head + room, open_site);
+		detail::fill_segment(segment, head + room, open_site_);
 	}
 
 	__device__ __forceinline__ ~recorder()
@@ -329,9 +335,10 @@ public:
 	recorder(const recorder &) = delete;
 	recorder &operator=(const recorder &) = delete;
 
-	__device__ __forceinline__ void record(warpspan_u32 tag)
+	/* `tag`: address of the site + record kind. */
+	__device__ __forceinline__ void record(const char *tag)
 	{
-		put(tag, detail::read_clock());
+		put(detail::low_word(tag), detail::read_clock());
 	}
 
 	__device__ __forceinline__ void value(const char *site, unsigned int value)
@@ -366,7 +373,7 @@ private:
 
 	__device__ __forceinline__ void put_value(const char *tag, warpspan_u32 value)
 	{
-		record(static_cast<warpspan_u32>(reinterpret_cast<size_t>(tag)));
+		record(tag);
 		put(value, 0);
 		values_++;
 	}
@@ -382,7 +389,7 @@ private:
 class scope
 {
 public:
-	__device__ __forceinline__ scope(recorder &ws, warpspan_u32 begin_tag, warpspan_u32 end_tag)
+	__device__ __forceinline__ scope(recorder &ws, const char *begin_tag, const char *end_tag)
 	    : ws_(ws), end_tag_(end_tag)
 	{
 		ws_.record(begin_tag);
@@ -398,7 +405,7 @@ public:
 
 private:
 	recorder &ws_;
-	warpspan_u32 end_tag_;
+	const char *end_tag_;
 };
 
 } // namespace warpspan
@@ -414,9 +421,15 @@ private:
 		__FILE__                                                                              \
 	}
 
-/* Address arithmetic on the symbol, not on the loaded value: the linker then folds the kind into the constant. */
-#define WARPSPAN_SITE_AT(id, kind) (reinterpret_cast<const char *>(&id) + (kind))
-#define WARPSPAN_TAG(id, kind)     static_cast<warpspan_u32>(reinterpret_cast<size_t>(WARPSPAN_SITE_AT(id, kind)))
+/* Address arithmetic on the symbol, not on a loaded value: site and kind then become one constant. */
+#define WARPSPAN_TAG(id, kind) (reinterpret_cast<const char *>(&id) + (kind))
+
+/* Makes the names of two scopes on one source line differ where the compiler can. */
+#ifdef __CUDACC_RTC__
+#define WARPSPAN_UNIQUE __LINE__
+#else
+#define WARPSPAN_UNIQUE __COUNTER__
+#endif
 
 #define WARPSPAN_OPEN_(ws, id)                      \
 	WARPSPAN_SITE(id, WARPSPAN_SITE_OPEN, #ws); \
@@ -431,11 +444,11 @@ private:
 	} while (0)
 
 /* Opens a recorder called `ws` for the executing warp. */
-#define WS_OPEN(ws) WARPSPAN_OPEN_(ws, WARPSPAN_JOIN(warpspan_site_, __COUNTER__))
+#define WS_OPEN(ws) WARPSPAN_OPEN_(ws, WARPSPAN_JOIN(warpspan_site_, WARPSPAN_UNIQUE))
 /* A region from here to the end of the enclosing C++ scope. */
-#define WS_SCOPE(ws, name)                                                    \
-	WARPSPAN_SCOPE_(ws, name, WARPSPAN_JOIN(warpspan_site_, __COUNTER__), \
-			WARPSPAN_JOIN(warpspan_scope_, __COUNTER__))
+#define WS_SCOPE(ws, name)                                                        \
+	WARPSPAN_SCOPE_(ws, name, WARPSPAN_JOIN(warpspan_site_, WARPSPAN_UNIQUE), \
+			WARPSPAN_JOIN(warpspan_scope_, WARPSPAN_UNIQUE))
 /* A region between two statements; the END with the same name closes it. Regions nest. */
 #define WS_BEGIN(ws, name) WARPSPAN_RECORD_(ws, name, WARPSPAN_SITE_BEGIN, WARPSPAN_KIND_BEGIN)
 #define WS_END(ws, name)   WARPSPAN_RECORD_(ws, name, WARPSPAN_SITE_END, WARPSPAN_KIND_END)
@@ -445,7 +458,7 @@ private:
 #define WS_VALUE(ws, name, v)                                                 \
 	do {                                                                  \
 		WARPSPAN_SITE(warpspan_site_here, WARPSPAN_SITE_VALUE, name); \
-		(ws).value(WARPSPAN_SITE_AT(warpspan_site_here, 0), v);       \
+		(ws).value(WARPSPAN_TAG(warpspan_site_here, 0), v);           \
 	} while (0)
 
 #endif /* WARPSPAN_DISABLE */

@@ -39,7 +39,11 @@ typedef uint64_t warpspan_u64;
 #else
 #define WARPSPAN_ASSERT(condition) _Static_assert(condition, #condition)
 #endif
+#ifdef __CUDACC_RTC__ /* has no offsetof; the other compilers have checked */
+#define WARPSPAN_ASSERT_OFFSET(type, field, offset) WARPSPAN_ASSERT(true)
+#else
 #define WARPSPAN_ASSERT_OFFSET(type, field, offset) WARPSPAN_ASSERT(__builtin_offsetof(struct type, field) == (offset))
+#endif
 
 /* --- records ---------------------------------------------------------------------------------------------------------
  *
