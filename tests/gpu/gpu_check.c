@@ -21,10 +21,11 @@
 
 #define EXIT_NO_DEVICE 77
 #define PATH_BYTES     4096
+#define FOLDER_BYTES   1024
 
 struct check {
 	const char *build, *suffix; /* build folder; "_static" or "" */
-	char folder[PATH_BYTES];    /* where captures go */
+	char folder[FOLDER_BYTES];  /* where captures go */
 };
 
 /* In a child, so that this process never holds a context. */
@@ -96,11 +97,11 @@ static unsigned check_capture(const char *example, const char *path, bool same, 
 
 static unsigned check_example(const struct check *check, const char *example)
 {
-	char program[PATH_BYTES], preload[PATH_BYTES], out[PATH_BYTES], capture[PATH_BYTES + 16];
+	char program[PATH_BYTES], preload[PATH_BYTES], out[PATH_BYTES], capture[PATH_BYTES];
 	snprintf(program, sizeof(program), "%s/device_rt/examples/%s%s", check->build, example, check->suffix);
 	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s/shim/libwarpspan.so", check->build);
 	snprintf(out, sizeof(out), "WARPSPAN_OUT=%s/%s", check->folder, example);
-	snprintf(capture, sizeof(capture), "%s.wspan", out + strlen("WARPSPAN_OUT="));
+	snprintf(capture, sizeof(capture), "%s/%s.wspan", check->folder, example);
 
 	struct run_result plain, recorded;
 	run_program(&(struct run){ .arguments = { program }, .environment = { "LD_PRELOAD" } }, &plain);
