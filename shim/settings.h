@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * settings.h - the settings of settings.def, read from the environment.
+ *
+ * Depends on libc only, so that the `warpspan` command compiles the same file. Allocates nothing, prints nothing:
+ * what is wrong with the environment goes to the caller's function.
+ */
+#ifndef WARPSPAN_SETTINGS_H
+#define WARPSPAN_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WARPSPAN_SETTING_PREFIX "WARPSPAN_"
+/* A path with its NUL; the longest text setting is one. */
+#define WARPSPAN_TEXT_BYTES 4096u
+
+enum warpspan_setting_type {
+	WARPSPAN_SETTING_TEXT,
+	WARPSPAN_SETTING_FORMATS,
+	WARPSPAN_SETTING_BYTES,
+	WARPSPAN_SETTING_COUNT,
+	WARPSPAN_SETTING_FLAG,
+	WARPSPAN_SETTING_LEVEL,
+};
+
+/* In the order of the words in settings.def: each level shows itself and those before. */
+enum warpspan_log_level {
+	WARPSPAN_LOG_NONE,
+	WARPSPAN_LOG_ERROR,
+	WARPSPAN_LOG_WARN,
+	WARPSPAN_LOG_INFO,
+	WARPSPAN_LOG_DEBUG,
+};
+
+/* Bits of the FORMATS type, in the order of the words in settings.def; "none" is 0. */
+#define WARPSPAN_FORMAT_PFTRACE 1u
+#define WARPSPAN_FORMAT_JSON    2u
+
+struct warpspan_settings {
+	char out[WARPSPAN_TEXT_BYTES];    /* template of the capture's path */
+	unsigned format;                  /* OR of WARPSPAN_FORMAT_*; 0: only the capture */
+	uint64_t buffer;                  /* bytes, both arenas together */
+	uint32_t events_per_warp;         /* words; 0: derived */
+	char kernel[WARPSPAN_TEXT_BYTES]; /* comma list of patterns */
+	bool report;
+	enum warpspan_log_level log;
+};
+
+struct warpspan_setting_info {
+	const char *name; /* with the prefix */
+	enum warpspan_setting_type type;
+	const char *default_text;
+	const char *range;
+	const char *help;
+};
+
+enum {
+#define WARPSPAN_SETTING(name, field, type, default_text, range, help) WARPSPAN_SETTING_INDEX_##name,
+#include "settings.def"
+#undef WARPSPAN_SETTING
+	WARPSPAN_N_SETTINGS
+};
+
+extern const struct warpspan_setting_info warpspan_setting_infos[WARPSPAN_N_SETTINGS];
+
+/* Receives one sentence without newline about a variable that is unknown or has a bad value. */
+typedef void warpspan_settings_complain(void *context, const char *text);
+
+/* Fills *ret_settings from the environment; what is absent or bad gets its default. `complain` may be NULL. In a
+ * program that runs with more rights than its caller the environment is not read at all. */
+void warpspan_settings_read(struct warpspan_settings *ret_settings, warpspan_settings_complain *complain,
+			    void *context);
+
+/* The value from the environment, or NULL. Valid until the environment changes. */
+const char *warpspan_setting_get(const struct warpspan_setting_info *info);
+
+/* Whether `text` is a good value for the setting. */
+bool warpspan_setting_valid(const struct warpspan_setting_info *info, const char *text);
+
+/* The setting whose name (with the prefix) is nearest to `name`; NULL when none is near. */
+const struct warpspan_setting_info *warpspan_setting_nearest(const char *name);
+
+#endif
