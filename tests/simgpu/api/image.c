@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * image.c - what cuModuleLoad*() and cuLibraryLoad*() are given, turned into something the engine compiles.
+ *
+ * Callable from any thread.
+ */
+#include "image.h"
+
+#include "fatbin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static CUresult fatbin_failure(enum fatbin_status status, uint32_t cc)
+{
+	switch (status) {
+	case FATBIN_NO_PTX:
+		driver_note("the program carries no PTX; compile it with a PTX target, e.g. nvcc -gencode "
+			    "arch=compute_%u,code=compute_%u (or -arch=compute_%u)",
+			    cc, cc, cc);
+		return CUDA_ERROR_NO_BINARY_FOR_GPU;
+	case FATBIN_PTX_TOO_NEW:
+		driver_note("the program's PTX is for other devices than compute capability %u.%u (SIMGPU_CC); compile "
+			    "it with "
+			    "an older PTX target, e.g. nvcc -gencode arch=compute_80,code=compute_80",
+			    cc / 10, cc % 10);
+		return CUDA_ERROR_NO_BINARY_FOR_GPU;
+	case FATBIN_SEVERAL:
+		driver_note("relocatable device code of several files has to be linked at run time, which is not "
+			    "supported; "
+			    "compile without -rdc=true or as one file");
+		return CUDA_ERROR_NOT_SUPPORTED;
+	case FATBIN_NO_MEMORY:
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	case FATBIN_CORRUPT:
+	case FATBIN_OK:
+		break;
+	}
+	return CUDA_ERROR_INVALID_IMAGE;
+}
+
+CUresult image_ptx(const void *image, uint32_t cc, char **ret_ptx, size_t *ret_bytes)
+{
+	struct fatbin_ptx ptx = { .text = NULL };
+	enum fatbin_status status;
+
+	if (!image)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (strncmp(image,
+		    "\x7F"
+		    "ELF",
+		    4) == 0)
+		return fatbin_failure(FATBIN_NO_PTX, cc);
+	if (fatbin_is_wrapper(image)) {
+		status = fatbin_wrapper_ptx(image, cc, &ptx);
+	} else if (fatbin_is_container(image)) {
+		status = fatbin_container_ptx(image, fatbin_container_bytes(image), cc, &ptx);
+	} else {
+		ptx.bytes = strlen(image);
+		ptx.text = strdup(image);
+		status = ptx.text ? FATBIN_OK : FATBIN_NO_MEMORY;
+	}
+	if (status != FATBIN_OK)
+		return fatbin_failure(status, cc);
+	*ret_ptx = ptx.text;
+	*ret_bytes = ptx.bytes;
+	return CUDA_SUCCESS;
+}
+
+/* Values are passed by value in the pointer array, buffers as pointers. */
+static void log_copy(const char *log, unsigned int n_options, const CUjit_option *options, void *const *values)
+{
+	char *buffer = NULL;
+	size_t bytes = 0;
+
+	for (unsigned int i = 0; options && values && i < n_options; i++) {
+		if (options[i] == CU_JIT_ERROR_LOG_BUFFER)
+			buffer = values[i];
+		else if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
+			bytes = (size_t)(uintptr_t)values[i];
+	}
+	if (buffer && bytes)
+		snprintf(buffer, bytes, "%s", log);
+}
+
+CUresult image_compile(struct sim_device *device, const char *ptx, size_t bytes, unsigned int n_options,
+		       const CUjit_option *options, void *const *values, struct sim_module **ret_module)
+{
+	char log[4096] = "";
+	char *line, *rest = NULL;
+	enum sim_status status = sim_module_load(device, ptx, bytes, log, sizeof(log), ret_module);
+
+	if (status == SIM_OK)
+		return CUDA_SUCCESS;
+	log_copy(log, n_options, options, values);
+	for (line = strtok_r(log, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		driver_note("PTX: %s", line);
+	return result_of(status);
+}
+
+CUresult image_read_file(const char *path, char **ret_bytes)
+{
+	FILE *file = path ? fopen(path, "rbe") : NULL;
+	CUresult result = CUDA_ERROR_FILE_NOT_FOUND;
+	char *bytes = NULL;
+	long size;
+
+	if (!file)
+		return path ? CUDA_ERROR_FILE_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
+	if (fseek(file, 0, SEEK_END) == 0 && (size = ftell(file)) >= 0 && fseek(file, 0, SEEK_SET) == 0) {
+		bytes = calloc(1, (size_t)size + 1);
+		if (!bytes)
+			result = CUDA_ERROR_OUT_OF_MEMORY;
+		else if (fread(bytes, 1, (size_t)size, file) == (size_t)size)
+			result = CUDA_SUCCESS;
+		/* A container is believed its own size, so a file must not be shorter. */
+		if (result == CUDA_SUCCESS && size >= 16 && fatbin_is_container(bytes) &&
+		    fatbin_container_bytes(bytes) > (size_t)size)
+			result = CUDA_ERROR_INVALID_IMAGE;
+	}
+	fclose(file);
+	if (result != CUDA_SUCCESS)
+		free(bytes);
+	else
+		*ret_bytes = bytes;
+	return result;
+}

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * launch.c - launches and occupancy.
+ *
+ * A launch is checked, its parameters are copied, and it is queued; %gridid is given in the order of the calls. The
+ * grid runs on the stream's worker. Callable from any thread.
+ */
+#include "driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	MAX_GRID_X = 2147483647,
+	MAX_GRID_YZ = 65535,
+	MAX_BLOCK_XY = 1024,
+	MAX_BLOCK_Z = 64,
+	MAX_BLOCK_THREADS = 1024,
+	MAX_CLUSTER_PORTABLE = 8,
+	MAX_CLUSTER = 16,
+};
+
+/* A launch as asked for, whatever the entry point. */
+struct request {
+	unsigned int grid[3], block[3], cluster[3];
+	bool has_cluster, is_cooperative;
+	unsigned int shared_bytes;
+	CUstream stream;
+	void **params, **extra;
+};
+
+/* --- checks --- */
+
+static bool shape_is_valid(const struct request *request)
+{
+	const unsigned int *grid = request->grid, *block = request->block;
+
+	for (int i = 0; i < 3; i++) {
+		if (grid[i] == 0 || block[i] == 0)
+			return false;
+	}
+	if (grid[0] > MAX_GRID_X || grid[1] > MAX_GRID_YZ || grid[2] > MAX_GRID_YZ)
+		return false;
+	if (block[0] > MAX_BLOCK_XY || block[1] > MAX_BLOCK_XY || block[2] > MAX_BLOCK_Z)
+		return false;
+	return block[0] * block[1] * block[2] <= MAX_BLOCK_THREADS;
+}
+
+static CUresult cluster_check(struct request *request, const struct function *function)
+{
+	const uint32_t *required = function->info.required_cluster;
+	unsigned int *cluster = request->cluster, size;
+
+	if (required[0]) {
+		if (request->has_cluster && memcmp(cluster, required, 3 * sizeof(*cluster)) != 0)
+			return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+		memcpy(cluster, required, 3 * sizeof(*cluster));
+	} else if (!request->has_cluster) {
+		cluster[0] = cluster[1] = cluster[2] = 1;
+	}
+	for (int i = 0; i < 3; i++) {
+		if (cluster[i] == 0 || cluster[i] > MAX_CLUSTER)
+			return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+		if (request->grid[i] % cluster[i] != 0)
+			return CUDA_ERROR_INVALID_VALUE;
+	}
+	size = cluster[0] * cluster[1] * cluster[2];
+	if (size > 1 && function->module->context->device->config.cc_major < 9)
+		return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+	if (size > (function_allows_nonportable_cluster(function) ? MAX_CLUSTER : MAX_CLUSTER_PORTABLE))
+		return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+	return CUDA_SUCCESS;
+}
+
+static CUresult resources_check(const struct request *request, const struct function *function)
+{
+	const struct device *device = function->module->context->device;
+	uint32_t threads = request->block[0] * request->block[1] * request->block[2];
+	uint64_t blocks = (uint64_t)request->grid[0] * request->grid[1] * request->grid[2];
+	uint32_t resident;
+
+	if (request->shared_bytes > function_max_dynamic_shared(function))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (threads > function->info.max_threads_per_block)
+		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+	resident = sim_function_occupancy(function->sim, threads, request->shared_bytes);
+	if (resident == 0)
+		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+	if (request->is_cooperative && blocks > (uint64_t)resident * device->config.n_sms)
+		return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+	return CUDA_SUCCESS;
+}
+
+/* --- parameters --- */
+
+static CUresult params_from_pointers(const struct function *function, void **pointers, char *block)
+{
+	for (uint32_t i = 0; i < function->info.n_params; i++) {
+		uint32_t offset, bytes;
+
+		if (!pointers[i] || !sim_function_param(function->sim, i, &offset, &bytes))
+			return CUDA_ERROR_INVALID_VALUE;
+		memcpy(block + offset, pointers[i], bytes);
+	}
+	return CUDA_SUCCESS;
+}
+
+/* { CU_LAUNCH_PARAM_BUFFER_POINTER, block, CU_LAUNCH_PARAM_BUFFER_SIZE, size_t *, CU_LAUNCH_PARAM_END } */
+static CUresult params_from_buffer(const struct function *function, void **extra, char *block)
+{
+	const void *buffer = NULL;
+	size_t bytes = 0;
+
+	for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+		if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
+			buffer = extra[1];
+		else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE && extra[1])
+			bytes = *(const size_t *)extra[1];
+		else
+			return CUDA_ERROR_INVALID_VALUE;
+	}
+	if (bytes < function->info.params_bytes || (!buffer && function->info.params_bytes))
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(block, buffer, function->info.params_bytes);
+	return CUDA_SUCCESS;
+}
+
+static CUresult params_build(const struct function *function, void **pointers, void **extra, void **ret_block)
+{
+	char *block = calloc(1, function->info.params_bytes + 1);
+	CUresult result = CUDA_SUCCESS;
+
+	if (!block)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (pointers && extra)
+		result = CUDA_ERROR_INVALID_VALUE;
+	else if (extra)
+		result = params_from_buffer(function, extra, block);
+	else if (pointers)
+		result = params_from_pointers(function, pointers, block);
+	else if (function->info.n_params)
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (result != CUDA_SUCCESS)
+		free(block);
+	else
+		*ret_block = block;
+	return result;
+}
+
+/* --- the launch --- */
+
+static CUresult launch_enqueue(CUfunction handle, struct request *request)
+{
+	struct stream *stream;
+	struct function *function;
+	struct device *device;
+	struct op *op;
+	CUresult result = stream_resolve(request->stream, context_gated(), &stream);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = function_resolve(handle, stream->context, &function);
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!shape_is_valid(request))
+		return CUDA_ERROR_INVALID_VALUE;
+	result = cluster_check(request, function);
+	if (result == CUDA_SUCCESS)
+		result = resources_check(request, function);
+	if (result != CUDA_SUCCESS)
+		return result;
+	op = op_new(OP_LAUNCH);
+	if (!op)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	result = params_build(function, request->params, request->extra, &op->launch.params);
+	if (result != CUDA_SUCCESS) {
+		op_unref(op);
+		return result;
+	}
+	device = stream->context->device;
+	op->launch.launch = (struct sim_launch){
+		.function = function->sim,
+		.dynamic_shared_bytes = request->shared_bytes,
+		.params = op->launch.params,
+		.grid_id = driver.has_constant_grid_id
+				   ? 1
+				   : atomic_fetch_add_explicit(&device->last_grid_id, 1, memory_order_relaxed) + 1,
+	};
+	memcpy(op->launch.launch.grid, request->grid, sizeof(request->grid));
+	memcpy(op->launch.launch.block, request->block, sizeof(request->block));
+	memcpy(op->launch.launch.cluster, request->cluster, sizeof(request->cluster));
+	return op_enqueue(stream, op, COST_LAUNCH_NS, NULL, NULL);
+}
+
+CUresult launch_run(struct op *op, uint64_t start_ns, uint64_t *ret_end_ns)
+{
+	struct sim_result result = { .end_ns = start_ns };
+
+	op->launch.launch.start_ns = start_ns;
+	sim_launch(op->stream->context->device->sim, &op->launch.launch, &result);
+	*ret_end_ns = MAX(result.end_ns, start_ns);
+	/* A device would say nothing; who debugs on a simulator wants to know where. */
+	if (result.status != SIM_OK && result.status != SIM_STOPPED)
+		driver_note("%s", result.message);
+	return result_of(result.status);
+}
+
+CUresult impl_cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+			     unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+			     unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)
+{
+	struct request request = {
+		.grid = { gridDimX, gridDimY, gridDimZ },
+		.block = { blockDimX, blockDimY, blockDimZ },
+		.shared_bytes = sharedMemBytes,
+		.stream = hStream,
+		.params = kernelParams,
+		.extra = extra,
+	};
+
+	return launch_enqueue(f, &request);
+}
+
+CUresult impl_cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
+					unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
+					unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
+					void **kernelParams)
+{
+	struct request request = {
+		.grid = { gridDimX, gridDimY, gridDimZ },
+		.block = { blockDimX, blockDimY, blockDimZ },
+		.is_cooperative = true,
+		.shared_bytes = sharedMemBytes,
+		.stream = hStream,
+		.params = kernelParams,
+	};
+
+	return launch_enqueue(f, &request);
+}
+
+/* Attributes that only change how a device schedules are accepted; those that add work are not. */
+static CUresult launch_attribute(struct request *request, const CUlaunchAttribute *attribute)
+{
+	switch (attribute->id) {
+	case CU_LAUNCH_ATTRIBUTE_IGNORE:
+	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+	case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+	case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+	case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: /* allows overlap, does not demand it */
+		return CUDA_SUCCESS;
+	case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+		request->is_cooperative = attribute->value.cooperative != 0;
+		return CUDA_SUCCESS;
+	case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+		request->has_cluster = true;
+		request->cluster[0] = attribute->value.clusterDim.x;
+		request->cluster[1] = attribute->value.clusterDim.y;
+		request->cluster[2] = attribute->value.clusterDim.z;
+		return CUDA_SUCCESS;
+	default:
+		driver_note("launch attribute %d is not supported", (int)attribute->id);
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+}
+
+CUresult impl_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
+{
+	struct request request;
+
+	if (!config || (config->numAttrs && !config->attrs))
+		return CUDA_ERROR_INVALID_VALUE;
+	request = (struct request){
+		.grid = { config->gridDimX, config->gridDimY, config->gridDimZ },
+		.block = { config->blockDimX, config->blockDimY, config->blockDimZ },
+		.shared_bytes = config->sharedMemBytes,
+		.stream = config->hStream,
+		.params = kernelParams,
+		.extra = extra,
+	};
+	for (unsigned int i = 0; i < config->numAttrs; i++) {
+		CUresult result = launch_attribute(&request, &config->attrs[i]);
+
+		if (result != CUDA_SUCCESS)
+			return result;
+	}
+	return launch_enqueue(f, &request);
+}
+
+/* --- occupancy --- */
+
+CUresult impl_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CUfunction func, int blockSize,
+								   size_t dynamicSMemSize, unsigned int flags)
+{
+	struct function *function;
+	CUresult result = function_resolve(func, context_gated(), &function);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!numBlocks || blockSize <= 0 || flags & ~(unsigned int)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
+		return CUDA_ERROR_INVALID_VALUE;
+	*numBlocks = dynamicSMemSize > UINT32_MAX ? 0
+						  : (int)sim_function_occupancy(function->sim, (uint32_t)blockSize,
+										(uint32_t)dynamicSMemSize);
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUfunction func, int blockSize,
+							  size_t dynamicSMemSize)
+{
+	return impl_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(numBlocks, func, blockSize, dynamicSMemSize,
+									 0);
+}
+
+/* The block size with the most resident threads on an SM; the larger block when two are equal. */
+CUresult impl_cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSize, CUfunction func,
+							CUoccupancyB2DSize blockSizeToDynamicSMemSize,
+							size_t dynamicSMemSize, int blockSizeLimit, unsigned int flags)
+{
+	struct function *function;
+	CUresult result = function_resolve(func, context_gated(), &function);
+	uint32_t best_threads = 0, best_block = 0, limit;
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!minGridSize || !blockSize || flags & ~(unsigned int)CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE)
+		return CUDA_ERROR_INVALID_VALUE;
+	limit = function->info.max_threads_per_block;
+	if (blockSizeLimit > 0)
+		limit = MIN(limit, (uint32_t)blockSizeLimit);
+	for (uint32_t block = MAX(limit / 32 * 32, 32); block >= 32; block -= 32) {
+		size_t shared = blockSizeToDynamicSMemSize ? blockSizeToDynamicSMemSize((int)block) : dynamicSMemSize;
+		uint32_t threads = MIN(block, limit);
+		uint32_t resident =
+			shared > UINT32_MAX ? 0 : sim_function_occupancy(function->sim, threads, (uint32_t)shared);
+
+		if (resident * threads > best_threads) {
+			best_threads = resident * threads;
+			best_block = threads;
+		}
+	}
+	*blockSize = (int)best_block;
+	*minGridSize =
+		best_block ? (int)(best_threads / best_block * function->module->context->device->config.n_sms) : 0;
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSize, CUfunction func,
+					       CUoccupancyB2DSize blockSizeToDynamicSMemSize, size_t dynamicSMemSize,
+					       int blockSizeLimit)
+{
+	return impl_cuOccupancyMaxPotentialBlockSizeWithFlags(minGridSize, blockSize, func, blockSizeToDynamicSMemSize,
+							      dynamicSMemSize, blockSizeLimit, 0);
+}
+
+CUresult impl_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, CUfunction func, int numBlocks,
+						      int blockSize)
+{
+	struct function *function;
+	CUresult result = function_resolve(func, context_gated(), &function);
+	uint32_t low = 0, high;
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!dynamicSmemSize || numBlocks <= 0 || blockSize <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	high = function->module->context->device->config.shared_bytes_per_block_optin + 1;
+	while (low + 1 < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (sim_function_occupancy(function->sim, (uint32_t)blockSize, middle) >= (uint32_t)numBlocks)
+			low = middle;
+		else
+			high = middle;
+	}
+	*dynamicSmemSize = low;
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func, const CUlaunchConfig *config)
+{
+	struct function *function;
+	CUresult result = function_resolve(func, context_gated(), &function);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!clusterSize || !config)
+		return CUDA_ERROR_INVALID_VALUE;
+	*clusterSize = function->module->context->device->config.cc_major < 9 ? 1
+		       : function_allows_nonportable_cluster(function)        ? MAX_CLUSTER
+									      : MAX_CLUSTER_PORTABLE;
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func, const CUlaunchConfig *config)
+{
+	struct function *function;
+	struct request request = { .grid = { 0 } };
+	uint32_t resident, threads, size;
+	CUresult result = function_resolve(func, context_gated(), &function);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!numClusters || !config || (config->numAttrs && !config->attrs))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned int i = 0; i < config->numAttrs; i++) {
+		result = launch_attribute(&request, &config->attrs[i]);
+		if (result != CUDA_SUCCESS)
+			return result;
+	}
+	memcpy(request.grid, request.cluster, sizeof(request.grid));
+	result = cluster_check(&request, function);
+	if (result != CUDA_SUCCESS)
+		return result;
+	threads = config->blockDimX * config->blockDimY * config->blockDimZ;
+	size = request.cluster[0] * request.cluster[1] * request.cluster[2];
+	resident = sim_function_occupancy(function->sim, threads, config->sharedMemBytes);
+	*numClusters = (int)(resident * function->module->context->device->config.n_sms / size);
+	return CUDA_SUCCESS;
+}
+
+/* --- profiling range: nothing here collects, and nothing objects --- */
+
+CUresult impl_cuProfilerStart(void)
+{
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuProfilerStop(void)
+{
+	return CUDA_SUCCESS;
+}

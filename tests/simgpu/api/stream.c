@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * stream.c - streams: a queue and a worker thread each, and the simulated time of what they do.
+ *
+ * Simulated time. Every host thread has a virtual host time (host_thread.now_ns) that only its own calls move: an
+ * enqueue adds a fixed cost, a wait moves it to the end of what was waited for. An operation starts at the latest of
+ * the end of its predecessor in the stream, the ends of what it waits for, and the virtual time of its enqueue; its
+ * duration follows from its inputs. Nothing reads a wall clock, so a program's timestamps do not depend on how the
+ * machine schedules the workers, and a thread that works on a non-blocking stream of its own shifts nobody's.
+ *
+ * Order. A stream is a FIFO. Work on the legacy stream follows all earlier work of the context's blocking streams,
+ * and theirs follows earlier legacy work. Edges only point to operations enqueued before (under stream_lock), so
+ * workers cannot wait in a circle.
+ *
+ * Threads. Workers block every signal and start with the first operation of their stream. A grid that never ends
+ * holds its own worker and nothing else. Everything here may be called from any thread; waits block.
+ */
+#include "driver.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static pthread_mutex_t stream_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t op_done = PTHREAD_COND_INITIALIZER;
+static unsigned int n_running; /* operations on their workers now */
+
+static bool is_dead(void)
+{
+	return atomic_load_explicit(&driver.is_dead, memory_order_acquire);
+}
+
+/* --- operations --- */
+
+struct op *op_new(enum op_kind kind)
+{
+	struct op *op = calloc(1, sizeof(*op));
+
+	if (op) {
+		atomic_init(&op->refs, 1);
+		op->kind = kind;
+	}
+	return op;
+}
+
+struct op *op_ref(struct op *op)
+{
+	atomic_fetch_add_explicit(&op->refs, 1, memory_order_relaxed);
+	return op;
+}
+
+/* What only the run needed; a finished operation may be referenced for long (events). */
+static void op_strip(struct op *op)
+{
+	for (size_t i = 0; i < op->n_waits; i++)
+		op_unref(op->waits[i]);
+	free(op->waits);
+	op->waits = NULL;
+	op->n_waits = 0;
+	if (op->kind == OP_LAUNCH) {
+		free(op->launch.params);
+		op->launch.params = NULL;
+	}
+	if (op->kind == OP_COPY) {
+		free(op->copy.staged);
+		op->copy.staged = NULL;
+	}
+}
+
+void op_unref(struct op *op)
+{
+	/* Acquire-release: the last owner frees what the others wrote. */
+	if (!op || atomic_fetch_sub_explicit(&op->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	op_strip(op);
+	free(op);
+}
+
+/* `op` runs after `before`. stream_lock is held. */
+static bool op_after(struct op *op, struct op *before)
+{
+	struct op **waits;
+
+	if (!before)
+		return true;
+	if (before->is_done) {
+		op->earliest_ns = MAX(op->earliest_ns, before->end_ns);
+		return true;
+	}
+	waits = realloc(op->waits, (op->n_waits + 1) * sizeof(*waits));
+	if (!waits)
+		return false;
+	op->waits = waits;
+	op->waits[op->n_waits++] = op_ref(before);
+	return true;
+}
+
+static bool is_blocking(const struct stream *stream)
+{
+	return !(stream->flags & CU_STREAM_NON_BLOCKING);
+}
+
+/* The order between the legacy stream and the blocking ones. stream_lock is held. */
+static bool op_after_default_streams(struct op *op, struct stream *stream)
+{
+	struct context *context = stream->context;
+
+	if (!is_blocking(stream))
+		return true;
+	if (stream != context->legacy)
+		return !context->legacy || op_after(op, context->legacy->last);
+	op->earliest_ns = MAX(op->earliest_ns, context->retired_end_ns);
+	for (struct stream *other = context->streams; other; other = other->next) {
+		if (other != stream && is_blocking(other) && !op_after(op, other->last))
+			return false;
+	}
+	return true;
+}
+
+static CUresult op_run(struct op *op, CUresult fault, uint64_t start_ns, uint64_t *ret_end_ns)
+{
+	*ret_end_ns = start_ns;
+	if (op->kind == OP_CALLBACK && op->callback.with_status) {
+		op->callback.with_status((CUstream)op->stream, fault, op->callback.argument);
+		*ret_end_ns = start_ns + DURATION_CALLBACK_NS;
+		return fault;
+	}
+	if (fault != CUDA_SUCCESS)
+		return fault;
+	switch (op->kind) {
+	case OP_MARK:
+		return CUDA_SUCCESS;
+	case OP_LAUNCH:
+		return launch_run(op, start_ns, ret_end_ns);
+	case OP_COPY:
+		return copy_run(op, start_ns, ret_end_ns);
+	case OP_FILL:
+		return fill_run(op, start_ns, ret_end_ns);
+	case OP_CALLBACK:
+		op->callback.function(op->callback.argument);
+		*ret_end_ns = start_ns + DURATION_CALLBACK_NS;
+		return CUDA_SUCCESS;
+	case OP_FREE:
+		free_run(op);
+		return CUDA_SUCCESS;
+	}
+	return CUDA_ERROR_UNKNOWN;
+}
+
+/* --- workers --- */
+
+/* stream_lock is held. */
+static void op_finish(struct stream *stream, struct op *op, CUresult result, uint64_t end_ns)
+{
+	CUresult none = CUDA_SUCCESS;
+
+	if (result != CUDA_SUCCESS)
+		atomic_compare_exchange_strong(&stream->context->fault, &none, result);
+	op->result = result;
+	op->end_ns = end_ns;
+	op->is_done = true;
+	stream->ends_ns[stream->n_done++ % QUEUE_DEPTH] = end_ns;
+	stream->end_ns = end_ns;
+	stream->head = op->next;
+	if (!stream->head)
+		stream->tail = NULL;
+	op_strip(op);
+	op_unref(op);
+	pthread_cond_broadcast(&op_done);
+}
+
+/* Runs the head of the queue once its predecessors have ended; false when the process exits. stream_lock is held. */
+static bool worker_step(struct stream *stream)
+{
+	struct op *op = stream->head;
+	uint64_t start_ns = MAX(stream->end_ns, op->earliest_ns), end_ns;
+	CUresult result, fault;
+
+	for (size_t i = 0; i < op->n_waits; i++) {
+		while (!op->waits[i]->is_done && !is_dead())
+			pthread_cond_wait(&op_done, &stream_lock);
+		start_ns = MAX(start_ns, op->waits[i]->end_ns);
+	}
+	if (is_dead())
+		return false;
+	fault = atomic_load(&stream->context->fault);
+	n_running++;
+	pthread_mutex_unlock(&stream_lock);
+	result = op_run(op, fault, start_ns, &end_ns);
+	pthread_mutex_lock(&stream_lock);
+	n_running--;
+	if (is_dead()) {
+		pthread_cond_broadcast(&op_done);
+		return false;
+	}
+	op_finish(stream, op, result, end_ns);
+	return true;
+}
+
+/* stream_lock is held; its queue is empty and no worker runs, except the one that calls. */
+static void stream_free(struct stream *stream)
+{
+	struct context *context = stream->context;
+
+	for (struct stream **at = &context->streams; *at; at = &(*at)->next) {
+		if (*at == stream) {
+			*at = stream->next;
+			break;
+		}
+	}
+	if (is_blocking(stream))
+		context->retired_end_ns = MAX(context->retired_end_ns, stream->end_ns);
+	if (context->legacy == stream)
+		context->legacy = NULL;
+	op_unref(stream->last);
+	pthread_cond_destroy(&stream->has_work);
+	free(stream);
+}
+
+static void *worker_main(void *argument)
+{
+	struct stream *stream = argument;
+	bool is_retired;
+
+	host_thread()->is_in_callback = true; /* a host function may not call the driver */
+	pthread_mutex_lock(&stream_lock);
+	for (;;) {
+		while (!stream->head && !stream->is_closing && !stream->is_retired && !is_dead())
+			pthread_cond_wait(&stream->has_work, &stream_lock);
+		if (!stream->head || !worker_step(stream))
+			break;
+	}
+	/* A retired stream is nobody's but its worker's; at exit everything stays where it is. */
+	is_retired = stream->is_retired && !is_dead();
+	if (is_retired) {
+		pthread_detach(stream->worker);
+		stream_free(stream);
+		pthread_cond_broadcast(&op_done);
+	}
+	pthread_mutex_unlock(&stream_lock);
+	return NULL;
+}
+
+/* stream_lock is held. */
+static bool worker_start(struct stream *stream)
+{
+	sigset_t all, before;
+	int error;
+
+	if (stream->has_worker)
+		return true;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = pthread_create(&stream->worker, NULL, worker_main, stream);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	stream->has_worker = error == 0;
+	return error == 0;
+}
+
+/* --- enqueueing and waiting --- */
+
+CUresult op_enqueue(struct stream *stream, struct op *op, uint64_t cost_ns, struct op *also, struct op **ret_op)
+{
+	struct host_thread *thread = host_thread();
+
+	pthread_mutex_lock(&stream_lock);
+	while (stream->n_enqueued - stream->n_done >= QUEUE_DEPTH && !is_dead())
+		pthread_cond_wait(&op_done, &stream_lock);
+	/* The slot of this operation still holds the end of the one QUEUE_DEPTH before, which made room for it. */
+	if (stream->n_enqueued >= QUEUE_DEPTH)
+		thread->now_ns = MAX(thread->now_ns, stream->ends_ns[stream->n_enqueued % QUEUE_DEPTH]);
+	thread->now_ns += cost_ns;
+	op->earliest_ns = thread->now_ns;
+	op->stream = stream;
+	if (is_dead() || !op_after_default_streams(op, stream) || !op_after(op, also) || !worker_start(stream)) {
+		pthread_mutex_unlock(&stream_lock);
+		op_unref(op);
+		return is_dead() ? CUDA_ERROR_DEINITIALIZED : CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (stream->tail)
+		stream->tail->next = op;
+	else
+		stream->head = op;
+	stream->tail = op;
+	stream->n_enqueued++;
+	op_unref(stream->last);
+	stream->last = op_ref(op);
+	if (ret_op)
+		*ret_op = op_ref(op);
+	pthread_cond_signal(&stream->has_work);
+	pthread_mutex_unlock(&stream_lock);
+	return CUDA_SUCCESS;
+}
+
+/* stream_lock is held. */
+static CUresult op_await(struct op *op)
+{
+	struct host_thread *thread = host_thread();
+
+	while (!op->is_done && !is_dead())
+		pthread_cond_wait(&op_done, &stream_lock);
+	if (!op->is_done)
+		return CUDA_ERROR_DEINITIALIZED;
+	thread->now_ns = MAX(thread->now_ns, op->end_ns);
+	return op->result;
+}
+
+CUresult op_wait(struct op *op)
+{
+	CUresult result;
+
+	pthread_mutex_lock(&stream_lock);
+	result = op_await(op);
+	pthread_mutex_unlock(&stream_lock);
+	return result;
+}
+
+CUresult op_query(struct op *op)
+{
+	struct host_thread *thread = host_thread();
+	CUresult result = CUDA_ERROR_NOT_READY;
+
+	pthread_mutex_lock(&stream_lock);
+	if (op->is_done) {
+		thread->now_ns = MAX(thread->now_ns, op->end_ns);
+		result = op->result;
+	}
+	pthread_mutex_unlock(&stream_lock);
+	return result;
+}
+
+CUresult ops_between(struct op *first, struct op *last, float *ret_milliseconds)
+{
+	CUresult result = CUDA_ERROR_NOT_READY;
+
+	pthread_mutex_lock(&stream_lock);
+	if (first->is_done && last->is_done) {
+		*ret_milliseconds = (float)((double)((int64_t)(last->end_ns - first->end_ns)) / 1e6);
+		result = first->result != CUDA_SUCCESS ? first->result : last->result;
+	}
+	pthread_mutex_unlock(&stream_lock);
+	return result;
+}
+
+/* Does waiting for `stream` include `other`? */
+static bool is_included(const struct stream *stream, const struct stream *other)
+{
+	if (!stream || stream == other)
+		return true;
+	return stream == stream->context->legacy && is_blocking(other);
+}
+
+/* References to the newest operation of each stream that waiting for `stream` (NULL = all) includes. stream_lock is
+ * held: what is enqueued later is not waited for. */
+static bool newest_ops(struct context *context, const struct stream *stream, struct op ***ret_ops, size_t *ret_n)
+{
+	size_t n = 0;
+	struct op **ops;
+
+	for (const struct stream *other = context->streams; other; other = other->next)
+		n++;
+	ops = malloc((n + 1) * sizeof(struct op *));
+	if (!ops)
+		return false;
+	n = 0;
+	for (const struct stream *other = context->streams; other; other = other->next) {
+		if (other->last && is_included(stream, other))
+			ops[n++] = op_ref(other->last);
+	}
+	*ret_ops = ops;
+	*ret_n = n;
+	return true;
+}
+
+static CUresult wait_for(struct context *context, const struct stream *stream)
+{
+	struct host_thread *thread = host_thread();
+	CUresult result = CUDA_SUCCESS;
+	struct op **ops;
+	size_t n;
+
+	pthread_mutex_lock(&stream_lock);
+	if (!newest_ops(context, stream, &ops, &n)) {
+		pthread_mutex_unlock(&stream_lock);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	for (size_t i = 0; i < n; i++) {
+		CUresult one = op_await(ops[i]);
+
+		if (result == CUDA_SUCCESS)
+			result = one;
+		op_unref(ops[i]);
+	}
+	if (!stream || stream == context->legacy)
+		thread->now_ns = MAX(thread->now_ns, context->retired_end_ns);
+	pthread_mutex_unlock(&stream_lock);
+	free(ops);
+	return result != CUDA_SUCCESS ? result : atomic_load(&context->fault);
+}
+
+CUresult stream_wait(struct stream *stream)
+{
+	return wait_for(stream->context, stream);
+}
+
+CUresult context_wait(struct context *context)
+{
+	return wait_for(context, NULL);
+}
+
+CUresult stream_query(struct stream *stream)
+{
+	struct host_thread *thread = host_thread();
+	struct context *context = stream->context;
+	CUresult result = CUDA_SUCCESS;
+	uint64_t end_ns = 0;
+
+	pthread_mutex_lock(&stream_lock);
+	for (const struct stream *other = context->streams; other && result == CUDA_SUCCESS; other = other->next) {
+		if (!other->last || !is_included(stream, other))
+			continue;
+		if (!other->last->is_done)
+			result = CUDA_ERROR_NOT_READY;
+		else
+			end_ns = MAX(end_ns, other->last->end_ns);
+	}
+	/* Only a success moves virtual time: how often a program polls depends on the machine. */
+	if (result == CUDA_SUCCESS)
+		thread->now_ns = MAX(thread->now_ns, end_ns);
+	pthread_mutex_unlock(&stream_lock);
+	return result != CUDA_SUCCESS ? result : atomic_load(&context->fault);
+}
+
+/* --- streams --- */
+
+CUresult stream_create(struct context *context, unsigned int flags, int priority, uint64_t owner_thread,
+		       struct stream **ret_stream)
+{
+	struct stream *stream = calloc(1, sizeof(*stream));
+
+	if (!stream)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	stream->context = context;
+	stream->id = atomic_fetch_add_explicit(&driver.last_id, 1, memory_order_relaxed) + 1;
+	stream->flags = flags;
+	stream->priority = priority;
+	stream->owner_thread = owner_thread;
+	pthread_cond_init(&stream->has_work, NULL);
+	pthread_mutex_lock(&stream_lock);
+	stream->next = context->streams;
+	context->streams = stream;
+	pthread_mutex_unlock(&stream_lock);
+	*ret_stream = stream;
+	return CUDA_SUCCESS;
+}
+
+static CUresult stream_legacy(struct context *context, struct stream **ret_stream)
+{
+	struct stream *stream;
+	CUresult result;
+
+	pthread_mutex_lock(&stream_lock);
+	stream = context->legacy;
+	pthread_mutex_unlock(&stream_lock);
+	if (!stream) {
+		result = stream_create(context, CU_STREAM_DEFAULT, 0, 0, &stream);
+		if (result != CUDA_SUCCESS)
+			return result;
+		pthread_mutex_lock(&stream_lock);
+		if (context->legacy) { /* another thread was faster */
+			struct stream *mine = stream;
+
+			stream = context->legacy;
+			stream_free(mine);
+		}
+		context->legacy = stream;
+		pthread_mutex_unlock(&stream_lock);
+	}
+	*ret_stream = stream;
+	return CUDA_SUCCESS;
+}
+
+static CUresult stream_per_thread(struct context *context, struct stream **ret_stream)
+{
+	uint64_t owner = host_thread()->id;
+	struct stream *stream;
+
+	pthread_mutex_lock(&stream_lock);
+	for (stream = context->streams; stream && stream->owner_thread != owner; stream = stream->next)
+		;
+	pthread_mutex_unlock(&stream_lock);
+	if (!stream)
+		return stream_create(context, CU_STREAM_DEFAULT, 0, owner, ret_stream);
+	*ret_stream = stream;
+	return CUDA_SUCCESS;
+}
+
+CUresult stream_resolve(CUstream handle, struct context *context, struct stream **ret_stream)
+{
+	bool per_thread = handle == CU_STREAM_PER_THREAD || (!handle && host_thread()->default_stream_is_per_thread);
+
+	if (per_thread)
+		return stream_per_thread(context, ret_stream);
+	if (!handle || handle == CU_STREAM_LEGACY)
+		return stream_legacy(context, ret_stream);
+	if (!handle_is(HANDLE_STREAM, handle))
+		return CUDA_ERROR_INVALID_HANDLE;
+	*ret_stream = (struct stream *)handle;
+	return CUDA_SUCCESS;
+}
+
+void stream_retire(struct stream *stream)
+{
+	handle_remove(stream);
+	pthread_mutex_lock(&stream_lock);
+	if (stream->has_worker) {
+		stream->is_retired = true;
+		pthread_cond_signal(&stream->has_work);
+	} else {
+		stream_free(stream);
+	}
+	pthread_mutex_unlock(&stream_lock);
+}
+
+void streams_drop(struct context *context)
+{
+	pthread_mutex_lock(&stream_lock);
+	while (context->streams) {
+		struct stream *stream = context->streams;
+		pthread_t worker = stream->worker;
+
+		if (stream->is_retired) { /* its worker frees it */
+			pthread_cond_wait(&op_done, &stream_lock);
+			continue;
+		}
+		handle_remove(stream);
+		stream->is_closing = true;
+		pthread_cond_signal(&stream->has_work);
+		if (stream->has_worker) {
+			pthread_mutex_unlock(&stream_lock);
+			pthread_join(worker, NULL);
+			pthread_mutex_lock(&stream_lock);
+		}
+		stream_free(stream);
+	}
+	pthread_mutex_unlock(&stream_lock);
+}
+
+void streams_abandon(void)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 1;
+	pthread_mutex_lock(&stream_lock);
+	pthread_cond_broadcast(&op_done);
+	while (n_running) {
+		if (pthread_cond_timedwait(&op_done, &stream_lock, &until) == ETIMEDOUT)
+			break;
+	}
+	pthread_mutex_unlock(&stream_lock);
+}

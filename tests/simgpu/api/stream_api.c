@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * stream_api.c - the driver's stream and event calls on top of stream.c.
+ *
+ * An event refers to the operation that recorded it last. Callable from any thread.
+ */
+#include "driver.h"
+
+#include <stdlib.h>
+
+/* --- streams --- */
+
+CUresult impl_cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
+{
+	struct stream *stream;
+	CUresult result;
+
+	if (!phStream || flags & ~(unsigned int)CU_STREAM_NON_BLOCKING)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = stream_create(context_gated(), flags, MAX(MIN(priority, 0), -5), 0, &stream);
+	if (result != CUDA_SUCCESS)
+		return result;
+	result = handle_add(HANDLE_STREAM, stream);
+	if (result != CUDA_SUCCESS) {
+		stream_retire(stream);
+		return result;
+	}
+	*phStream = (CUstream)stream;
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuStreamCreate(CUstream *phStream, unsigned int Flags)
+{
+	return impl_cuStreamCreateWithPriority(phStream, Flags, 0);
+}
+
+CUresult impl_cuStreamDestroy_v2(CUstream hStream)
+{
+	if (!handle_is(HANDLE_STREAM, hStream))
+		return CUDA_ERROR_INVALID_HANDLE;
+	stream_retire((struct stream *)hStream);
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuStreamGetPriority(CUstream hStream, int *priority)
+{
+	struct stream *stream;
+	CUresult result = stream_resolve(hStream, context_gated(), &stream);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!priority)
+		return CUDA_ERROR_INVALID_VALUE;
+	*priority = stream->priority;
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuStreamGetFlags(CUstream hStream, unsigned int *flags)
+{
+	struct stream *stream;
+	CUresult result = stream_resolve(hStream, context_gated(), &stream);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	*flags = stream->flags;
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuStreamGetId(CUstream hStream, unsigned long long *streamId)
+{
+	struct stream *stream;
+	CUresult result = stream_resolve(hStream, context_gated(), &stream);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!streamId)
+		return CUDA_ERROR_INVALID_VALUE;
+	*streamId = stream->id;
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
+{
+	struct stream *stream;
+	CUresult result = stream_resolve(hStream, context_gated(), &stream);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!pctx)
+		return CUDA_ERROR_INVALID_VALUE;
+	*pctx = (CUcontext)stream->context;
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
+{
+	CUresult result = impl_cuStreamGetCtx(hStream, pCtx);
+
+	if (result == CUDA_SUCCESS && pGreenCtx)
+		*pGreenCtx = NULL;
+	return result;
+}
+
+CUresult impl_cuStreamGetDevice(CUstream hStream, CUdevice *device)
+{
+	struct stream *stream;
+	CUresult result = stream_resolve(hStream, context_gated(), &stream);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!device)
+		return CUDA_ERROR_INVALID_VALUE;
+	*device = stream->context->device->ordinal;
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuStreamQuery(CUstream hStream)
+{
+	struct stream *stream;
+	CUresult result = stream_resolve(hStream, context_gated(), &stream);
+
+	return result == CUDA_SUCCESS ? stream_query(stream) : result;
+}
+
+CUresult impl_cuStreamSynchronize(CUstream hStream)
+{
+	struct stream *stream;
+	CUresult result = stream_resolve(hStream, context_gated(), &stream);
+
+	return result == CUDA_SUCCESS ? stream_wait(stream) : result;
+}
+
+/* --- host functions --- */
+
+static CUresult callback_enqueue(CUstream handle, CUhostFn function, CUstreamCallback with_status, void *argument)
+{
+	struct stream *stream;
+	struct op *op;
+	CUresult result;
+
+	if (!function && !with_status)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = stream_resolve(handle, context_gated(), &stream);
+	if (result != CUDA_SUCCESS)
+		return result;
+	op = op_new(OP_CALLBACK);
+	if (!op)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	op->callback.function = function;
+	op->callback.with_status = with_status;
+	op->callback.argument = argument;
+	return op_enqueue(stream, op, COST_SMALL_NS, NULL, NULL);
+}
+
+CUresult impl_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
+{
+	return callback_enqueue(hStream, fn, NULL, userData);
+}
+
+CUresult impl_cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags)
+{
+	if (flags != 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	return callback_enqueue(hStream, NULL, callback, userData);
+}
+
+/* --- capture: the questions have answers, the thing itself is not here --- */
+
+CUresult impl_cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
+{
+	struct stream *stream;
+	CUresult result = stream_resolve(hStream, context_gated(), &stream);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!captureStatus)
+		return CUDA_ERROR_INVALID_VALUE;
+	*captureStatus = CU_STREAM_CAPTURE_STATUS_NONE;
+	return CUDA_SUCCESS;
+}
+
+/* As documented, nothing but the status is written for a stream that does not capture. */
+CUresult impl_cuStreamGetCaptureInfo(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out)
+{
+	return impl_cuStreamIsCapturing(hStream, captureStatus_out);
+}
+
+CUresult impl_cuStreamGetCaptureInfo_v2(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out,
+					CUgraph *graph_out, const CUgraphNode **dependencies_out,
+					size_t *numDependencies_out)
+{
+	return impl_cuStreamIsCapturing(hStream, captureStatus_out);
+}
+
+CUresult impl_cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out,
+					CUgraph *graph_out, const CUgraphNode **dependencies_out,
+					const CUgraphEdgeData **edgeData_out, size_t *numDependencies_out)
+{
+	return impl_cuStreamIsCapturing(hStream, captureStatus_out);
+}
+
+CUresult impl_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+	struct host_thread *thread = host_thread();
+	CUstreamCaptureMode before = thread->capture_mode;
+
+	if (!mode || *mode < CU_STREAM_CAPTURE_MODE_GLOBAL || *mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+		return CUDA_ERROR_INVALID_VALUE;
+	thread->capture_mode = *mode;
+	*mode = before;
+	return CUDA_SUCCESS;
+}
+
+/* --- events --- */
+
+struct event {
+	unsigned int flags;
+	pthread_mutex_t lock;
+	struct op *op; /* recorded last, NULL = never; referenced */
+};
+
+static CUresult event_check(CUevent handle, struct event **ret_event)
+{
+	if (!handle_is(HANDLE_EVENT, handle))
+		return CUDA_ERROR_INVALID_HANDLE;
+	*ret_event = (struct event *)handle;
+	return CUDA_SUCCESS;
+}
+
+/* A reference to what the event stands for now, or NULL. */
+static struct op *event_op(struct event *event)
+{
+	struct op *op;
+
+	pthread_mutex_lock(&event->lock);
+	op = event->op ? op_ref(event->op) : NULL;
+	pthread_mutex_unlock(&event->lock);
+	return op;
+}
+
+CUresult impl_cuEventCreate(CUevent *phEvent, unsigned int Flags)
+{
+	struct event *event;
+	CUresult result;
+
+	if (!phEvent || Flags & ~(unsigned int)(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING))
+		return CUDA_ERROR_INVALID_VALUE;
+	event = calloc(1, sizeof(*event));
+	if (!event)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	event->flags = Flags;
+	pthread_mutex_init(&event->lock, NULL);
+	result = handle_add(HANDLE_EVENT, event);
+	if (result != CUDA_SUCCESS) {
+		free(event);
+		return result;
+	}
+	*phEvent = (CUevent)event;
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuEventDestroy_v2(CUevent hEvent)
+{
+	struct event *event;
+	CUresult result = event_check(hEvent, &event);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	handle_remove(event);
+	op_unref(event->op);
+	pthread_mutex_destroy(&event->lock);
+	free(event);
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuEventDestroy(CUevent hEvent)
+{
+	return impl_cuEventDestroy_v2(hEvent);
+}
+
+CUresult impl_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
+{
+	struct event *event;
+	struct stream *stream;
+	struct op *op, *recorded, *before;
+	CUresult result = event_check(hEvent, &event);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (flags & ~(unsigned int)CU_EVENT_RECORD_EXTERNAL)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = stream_resolve(hStream, context_gated(), &stream);
+	if (result != CUDA_SUCCESS)
+		return result;
+	op = op_new(OP_MARK);
+	if (!op)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	result = op_enqueue(stream, op, COST_SMALL_NS, NULL, &recorded);
+	if (result != CUDA_SUCCESS)
+		return result;
+	pthread_mutex_lock(&event->lock);
+	before = event->op;
+	event->op = recorded;
+	pthread_mutex_unlock(&event->lock);
+	op_unref(before);
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuEventRecord(CUevent hEvent, CUstream hStream)
+{
+	return impl_cuEventRecordWithFlags(hEvent, hStream, CU_EVENT_RECORD_DEFAULT);
+}
+
+CUresult impl_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
+{
+	struct event *event;
+	struct stream *stream;
+	struct op *op, *before;
+	CUresult result = event_check(hEvent, &event);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (Flags & ~(unsigned int)CU_EVENT_WAIT_EXTERNAL)
+		return CUDA_ERROR_INVALID_VALUE;
+	result = stream_resolve(hStream, context_gated(), &stream);
+	if (result != CUDA_SUCCESS)
+		return result;
+	before = event_op(event);
+	if (!before)
+		return CUDA_SUCCESS;
+	op = op_new(OP_MARK);
+	result = op ? op_enqueue(stream, op, COST_SMALL_NS, before, NULL) : CUDA_ERROR_OUT_OF_MEMORY;
+	op_unref(before);
+	return result;
+}
+
+CUresult impl_cuEventQuery(CUevent hEvent)
+{
+	struct event *event;
+	struct op *op;
+	CUresult result = event_check(hEvent, &event);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	op = event_op(event);
+	if (!op)
+		return CUDA_SUCCESS;
+	result = op_query(op);
+	op_unref(op);
+	return result;
+}
+
+CUresult impl_cuEventSynchronize(CUevent hEvent)
+{
+	struct event *event;
+	struct op *op;
+	CUresult result = event_check(hEvent, &event);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	op = event_op(event);
+	if (!op)
+		return CUDA_SUCCESS;
+	result = op_wait(op);
+	op_unref(op);
+	return result;
+}
+
+/* Simulated time. The calling thread's virtual time does not move: it only asks. */
+CUresult impl_cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)
+{
+	struct event *start, *end;
+	struct op *first = NULL, *last = NULL;
+	CUresult result = event_check(hStart, &start);
+
+	if (result == CUDA_SUCCESS)
+		result = event_check(hEnd, &end);
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!pMilliseconds)
+		return CUDA_ERROR_INVALID_VALUE;
+	if ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING)
+		return CUDA_ERROR_INVALID_HANDLE;
+	first = event_op(start);
+	last = event_op(end);
+	result = first && last ? ops_between(first, last, pMilliseconds) : CUDA_ERROR_INVALID_HANDLE;
+	op_unref(first);
+	op_unref(last);
+	return result;
+}
+
+CUresult impl_cuEventElapsedTime(float *pMilliseconds, CUevent hStart, CUevent hEnd)
+{
+	return impl_cuEventElapsedTime_v2(pMilliseconds, hStart, hEnd);
+}
