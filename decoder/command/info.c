@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * info.c - `warpspan info`.
+ */
+#include "command.h"
+#include "text.h"
+
+#include <inttypes.h>
+
+static void print_session(const struct warpspan_model *model)
+{
+	char text[1024], size[TEXT_NUMBER_BYTES];
+
+	printf("capture   %s\n", text_clean(text, sizeof(text), model->path));
+	printf("written   by warpspan %s, %s\n", text_clean(text, 64, model->version),
+	       model->complete ? "complete" : "not closed (still being written, or cut short)");
+	printf("command   %s\n", text_clean(text, sizeof(text), model->command));
+	printf("process   %" PRIu32 " on %s, session %" PRIu32 "%s%s\n", model->pid, text_clean(text, 256, model->host),
+	       model->session, *model->rank ? ", rank " : "", model->rank);
+	printf("buffer    2 x %s; %s%" PRIu32 " events a warp\n", text_bytes(size, model->arena_bytes),
+	       model->words_asked ? "" : "derived, at most ",
+	       model->words_asked ? model->words_asked : model->words_most);
+	for (uint32_t i = 0; i < model->n_counters; i++)
+		printf("counter   %s = %" PRIu64 "\n", text_clean(text, 256, model->counters[i].name),
+		       model->counters[i].value);
+}
+
+static void print_devices(const struct warpspan_model *model)
+{
+	char name[256], uuid[96], compute[32];
+
+	for (uint32_t i = 0; i < model->n_devices; i++)
+		printf("device    %" PRIu32 ": %s, %s, compute capability %s, %" PRIu32 " SMs, %" PRIu32 " kHz\n",
+		       model->devices[i].ordinal, text_clean(name, sizeof(name), model->devices[i].name),
+		       text_clean(uuid, sizeof(uuid), model->devices[i].uuid),
+		       text_clean(compute, sizeof(compute), model->devices[i].compute), model->devices[i].n_sms,
+		       model->devices[i].clock_khz);
+}
+
+static void print_kernels(const struct warpspan_model *model)
+{
+	char name[1024];
+
+	for (uint32_t i = 0; i < model->n_kernels; i++)
+		printf("kernel    %" PRIu32 " (module %" PRIu32 "): %s\n", model->kernels[i].number,
+		       model->kernels[i].module, text_clean(name, sizeof(name), model->kernels[i].demangled));
+}
+
+static void print_counts(const struct warpspan_model *model)
+{
+	char a[TEXT_NUMBER_BYTES], b[TEXT_NUMBER_BYTES];
+
+	printf("launches  %s in the host's log, %s seen on the device\n", text_count(a, model->n_launches),
+	       text_count(b, model->n_grids));
+	printf("segments  %s\n", text_count(a, model->n_segments));
+	printf("records   %s decoded, %s lost\n", text_count(a, model->n_records),
+	       text_count(b, model->n_lost_records));
+	printf("decoded   %s, %s, ", text_counted(a, model->n_slices, "slice"),
+	       text_counted(b, model->n_marks, "mark"));
+	printf("%s in the source\n", text_counted(a, model->n_regions, "place"));
+}
+
+int command_info(const struct command *command, int argc, char **argv)
+{
+	struct options options;
+	int status;
+
+	options_init(&options, command, NULL, 0, NULL, false, argc, argv);
+	if (options_next(&options) == OPTIONS_EXIT)
+		return options.exit_status;
+	const char *path = options_capture(&options);
+	if (!path)
+		return EXIT_STATUS_USAGE;
+	struct warpspan_model *model = load_capture(command, path, &status);
+	if (!model)
+		return EXIT_STATUS_TROUBLE;
+	print_session(model);
+	print_devices(model);
+	print_kernels(model);
+	print_counts(model);
+	if (model->n_damage)
+		printf("damage    %" PRIu32 " places; `warpspan check` tells where\n", model->n_damage);
+	warpspan_model_destroy(model);
+	return finish_output(command, status);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * run.c - `warpspan run`: sets the preload and the settings, then becomes the program.
+ *
+ * Every setting of shim/settings.def is an option. What LD_PRELOAD held stays there, behind our library. The loader
+ * says nothing when it cannot preload (static programs, other ELF classes, programs that gain rights), so those are
+ * recognised here and refused: a run that silently records nothing is worse than none.
+ */
+#include "command.h"
+#include "settings.h"
+
+#include <ctype.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#define LIBRARY      "libwarpspan.so"
+#define NAME_BYTES   48u
+#define MOST_HEADERS 4096u /* program headers looked at; real programs have a dozen */
+
+#if __SIZEOF_POINTER__ == 8
+typedef Elf64_Ehdr elf_header;
+typedef Elf64_Phdr elf_program_header;
+#define OUR_CLASS ELFCLASS64
+#else
+typedef Elf32_Ehdr elf_header;
+typedef Elf32_Phdr elf_program_header;
+#define OUR_CLASS ELFCLASS32
+#endif
+
+/* --- options --------------------------------------------------------------------------------------------------------
+ */
+
+/* "WARPSPAN_EVENTS_PER_WARP" is --events-per-warp. The first setting with an initial gets it as its letter. */
+static void make_spec(const struct warpspan_setting_info *info, char name[NAME_BYTES], struct option_spec *spec,
+		      char *letters)
+{
+	static const char *const arguments[] = {
+		[WARPSPAN_SETTING_TEXT] = "TEXT",  [WARPSPAN_SETTING_FORMATS] = "LIST",
+		[WARPSPAN_SETTING_BYTES] = "SIZE", [WARPSPAN_SETTING_COUNT] = "NUMBER",
+		[WARPSPAN_SETTING_FLAG] = NULL,    [WARPSPAN_SETTING_LEVEL] = "LEVEL",
+	};
+
+	snprintf(name, NAME_BYTES, "%s", info->name + strlen(WARPSPAN_SETTING_PREFIX));
+	for (char *c = name; *c; c++)
+		*c = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
+	*spec = (struct option_spec){ .name = name, .argument = arguments[info->type], .help = info->help };
+	if (!strchr(letters, name[0])) {
+		spec->letter = name[0];
+		letters[strlen(letters)] = name[0];
+	}
+}
+
+/* --- the library ----------------------------------------------------------------------------------------------------
+ */
+
+/* The library next to this command: in the build folder, or where both were installed. */
+static bool find_library(char path[PATH_MAX])
+{
+	static const char *const places[] = { "../shim", "../" WARPSPAN_LIBDIR, "../lib", "../lib64", "." };
+	char self[PATH_MAX], candidate[PATH_MAX + 64];
+	const ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (n <= 0)
+		return false;
+	self[n] = '\0';
+	*strrchr(self, '/') = '\0';
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		snprintf(candidate, sizeof(candidate), "%s/%s/" LIBRARY, self, places[i]);
+		if (realpath(candidate, path))
+			return true;
+	}
+	return false;
+}
+
+/* Puts the library before whatever LD_PRELOAD holds. */
+static int set_preload(const struct command *command, const char *library)
+{
+	const char *before = getenv("LD_PRELOAD");
+	char path[PATH_MAX];
+
+	if (library ? !realpath(library, path) : !find_library(path)) {
+		if (library)
+			complain(command, "'%s': %s", library, strerror(errno));
+		else
+			complain(command, LIBRARY " was not found beside this command; --library tells where it is");
+		return EXIT_STATUS_CANNOT_START;
+	}
+	if (access(path, R_OK) != 0) {
+		complain(command, "'%s': %s", path, strerror(errno));
+		return EXIT_STATUS_CANNOT_START;
+	}
+	if (strpbrk(path, " :")) {
+		complain(command,
+			 "'%s': the loader splits LD_PRELOAD at spaces and colons; put the library where the path has "
+			 "none and name it with --library",
+			 path);
+		return EXIT_STATUS_CANNOT_START;
+	}
+	char *preload = NULL;
+	const int length =
+		before && *before ? asprintf(&preload, "%s:%s", path, before) : asprintf(&preload, "%s", path);
+	if (length < 0 || setenv("LD_PRELOAD", preload, 1) != 0) {
+		complain(command, "out of memory");
+		if (length >= 0)
+			free(preload);
+		return EXIT_STATUS_CANNOT_START;
+	}
+	free(preload);
+	return EXIT_STATUS_OK;
+}
+
+/* --- the program ----------------------------------------------------------------------------------------------------
+ */
+
+static bool is_program(const char *path)
+{
+	struct stat about;
+
+	return stat(path, &about) == 0 && S_ISREG(about.st_mode) && access(path, X_OK) == 0;
+}
+
+/* Where execvp() will find it. False: nowhere, or not executable; execvp() then says which. */
+static bool find_program(const char *name, char path[PATH_MAX])
+{
+	const char *folders = getenv("PATH");
+
+	if (strchr(name, '/'))
+		return snprintf(path, PATH_MAX, "%s", name) < PATH_MAX && is_program(path);
+	if (!folders)
+		folders = "/bin:/usr/bin";
+	for (;;) {
+		const int n = (int)(strchrnul(folders, ':') - folders);
+
+		if (snprintf(path, PATH_MAX, "%.*s%s%s", n, folders, n ? "/" : "", name) < PATH_MAX && is_program(path))
+			return true;
+		if (folders[n] == '\0')
+			return false;
+		folders += n + 1;
+	}
+}
+
+static bool has_interpreter(int fd, const elf_header *header)
+{
+	const unsigned n = header->e_phnum < MOST_HEADERS ? header->e_phnum : MOST_HEADERS;
+	elf_program_header segment;
+
+	for (unsigned i = 0; i < n; i++) {
+		const off_t offset = (off_t)(header->e_phoff + (uint64_t)i * header->e_phentsize);
+
+		if (pread(fd, &segment, sizeof(segment), offset) != (ssize_t)sizeof(segment))
+			return true; /* not for us to judge: exec will */
+		if (segment.p_type == PT_INTERP)
+			return true;
+	}
+	return false;
+}
+
+/* Why the loader would not preload into this file; NULL: it would, or it is a script, whose interpreter is asked. */
+static const char *cannot_preload(const char *path)
+{
+	union {
+		unsigned char ident[EI_NIDENT];
+		elf_header elf;
+	} head = { 0 };
+	const char *why = NULL;
+	struct stat about;
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return NULL; /* may be executed and not read: let it be tried */
+	const ssize_t n = pread(fd, &head, sizeof(head), 0);
+	if (n >= EI_NIDENT && memcmp(head.ident, ELFMAG, SELFMAG) == 0) {
+		if (head.ident[EI_CLASS] != OUR_CLASS)
+			why = "it is a program of another word size (ELF class) than the library";
+		else if (n == (ssize_t)sizeof(head.elf) && !has_interpreter(fd, &head.elf))
+			why = "it is statically linked, and the loader preloads into dynamically linked programs only; "
+			      "link it without -static (the CUDA runtime itself may be static)";
+		else if (geteuid() != 0 && fstat(fd, &about) == 0 &&
+			 (((about.st_mode & S_ISUID) && about.st_uid != geteuid()) ||
+			  ((about.st_mode & S_ISGID) && about.st_gid != getegid()) ||
+			  fgetxattr(fd, "security.capability", NULL, 0) > 0))
+			why = "it gains rights when it starts (set-user-id, set-group-id or capabilities), and the "
+			      "loader "
+			      "then ignores LD_PRELOAD";
+	}
+	close(fd);
+	return why;
+}
+
+static int become(const struct command *command, char **argv)
+{
+	char path[PATH_MAX];
+
+	if (find_program(argv[0], path)) {
+		const char *why = cannot_preload(path);
+
+		if (why) {
+			complain(command, "'%s' cannot be recorded: %s", path, why);
+			return EXIT_STATUS_CANNOT_RUN;
+		}
+	}
+	execvp(argv[0], argv);
+	const int error = errno;
+	complain(command, "'%s': %s", argv[0], strerror(error));
+	return error == ENOENT ? EXIT_STATUS_NOT_FOUND : EXIT_STATUS_CANNOT_RUN;
+}
+
+int command_run(const struct command *command, int argc, char **argv)
+{
+	static char names[WARPSPAN_N_SETTINGS][NAME_BYTES];
+	struct option_spec specs[WARPSPAN_N_SETTINGS + 1];
+	char letters[WARPSPAN_N_SETTINGS + 2] = "h";
+	const char *library = NULL;
+	struct options options;
+
+	for (unsigned i = 0; i < WARPSPAN_N_SETTINGS; i++)
+		make_spec(&warpspan_setting_infos[i], names[i], &specs[i], letters);
+	specs[WARPSPAN_N_SETTINGS] =
+		(struct option_spec){ .name = "library",
+				      .argument = "FILE",
+				      .help = "the " LIBRARY " to preload; default: the one beside this command" };
+	options_init(
+		&options, command, specs, WARPSPAN_N_SETTINGS + 1,
+		"Each option sets the environment variable WARPSPAN_... of its name; `warpspan settings` tells their\n"
+		"ranges. The same without this command:\n"
+		"  WARPSPAN_OUT=... LD_PRELOAD=.../" LIBRARY " COMMAND\n",
+		true, argc, argv);
+	for (int option; (option = options_next(&options)) != OPTIONS_END;) {
+		if (option == OPTIONS_EXIT)
+			return options.exit_status;
+		if (option == WARPSPAN_N_SETTINGS) {
+			library = optarg;
+			continue;
+		}
+		const struct warpspan_setting_info *info = &warpspan_setting_infos[option];
+		const char *value = info->type == WARPSPAN_SETTING_FLAG ? "1" : optarg;
+		if (!warpspan_setting_valid(info, value))
+			return options_mistake(command, "--%s '%s' is not within %s", names[option], value,
+					       info->range);
+		if (setenv(info->name, value, 1) != 0) {
+			complain(command, "out of memory");
+			return EXIT_STATUS_CANNOT_START;
+		}
+	}
+	if (optind == argc)
+		return options_mistake(command, "run what? A command is missing");
+	const int status = set_preload(command, library);
+	return status == EXIT_STATUS_OK ? become(command, argv + optind) : status;
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * failures.c - the texts of what went wrong, the same in the report, in `warpspan check` and at a session's end.
+ *
+ * Each text says what was lost or is wrong, where, what that means for the rest, and the remedy. Nothing here judges:
+ * all counts come from the model.
+ */
+#include "report.h"
+#include "text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define MOST_SHOWN     20u /* places listed one by one; the rest is counted */
+#define NAME_COLUMNS   48u
+#define SENTENCE_BYTES 1024u
+
+const char *unpaired_cause_word(enum warpspan_unpaired_cause cause)
+{
+	static const char *const words[] = {
+#define X(name, word, text) [WARPSPAN_UNPAIRED_##name] = (word),
+		WARPSPAN_UNPAIRED_CAUSES(X)
+#undef X
+	};
+
+	return cause < WARPSPAN_N_UNPAIRED_CAUSES ? words[cause] : "unknown";
+}
+
+const char *unpaired_cause_text(enum warpspan_unpaired_cause cause)
+{
+	static const char *const texts[] = {
+#define X(name, word, text) [WARPSPAN_UNPAIRED_##name] = (text),
+		WARPSPAN_UNPAIRED_CAUSES(X)
+#undef X
+	};
+
+	return cause < WARPSPAN_N_UNPAIRED_CAUSES ? texts[cause] : "unknown cause";
+}
+
+const char *slice_end_word(enum warpspan_slice_end end)
+{
+	switch (end) {
+	case WARPSPAN_END_RECORDED:
+		return NULL;
+	case WARPSPAN_END_LOST:
+		return unpaired_cause_word(WARPSPAN_UNPAIRED_LOST);
+	case WARPSPAN_END_OPEN:
+		return unpaired_cause_word(WARPSPAN_UNPAIRED_OPEN);
+	case WARPSPAN_END_CORRUPT:
+		break;
+	}
+	return unpaired_cause_word(WARPSPAN_UNPAIRED_BEGIN);
+}
+
+static const char *kernel_name(const struct warpspan_model *model, uint32_t kernel, char *shown, size_t bytes)
+{
+	if (kernel == WARPSPAN_NONE)
+		return "kernels beyond the device's table";
+	return text_elide(shown, bytes, model->kernels[kernel].demangled, NAME_COLUMNS);
+}
+
+/* "WARPSPAN_BUFFER=36M WARPSPAN_EVENTS_PER_WARP=96" */
+static const char *sufficient_settings(const struct warpspan_model *model, char *text, size_t bytes)
+{
+	char size[TEXT_NUMBER_BYTES];
+	uint64_t buffer_bytes;
+	uint32_t events;
+
+	warpspan_model_sufficient(model, &buffer_bytes, &events);
+	snprintf(text, bytes, "WARPSPAN_BUFFER=%s WARPSPAN_EVENTS_PER_WARP=%" PRIu32,
+		 text_size_setting(size, buffer_bytes), events);
+	return text;
+}
+
+static void space_of_kernel(const struct warpspan_model *model, const struct warpspan_lost *lost, FILE *out,
+			    unsigned columns)
+{
+	char name[256], records[TEXT_NUMBER_BYTES], cut[TEXT_NUMBER_BYTES], unheard[TEXT_NUMBER_BYTES];
+	char sentence[SENTENCE_BYTES];
+	int n = snprintf(sentence, sizeof(sentence), "%s: %s;", kernel_name(model, lost->kernel, name, sizeof(name)),
+			 text_counted(records, lost->n_records, "record"));
+
+	if (lost->n_warps_cut)
+		n += snprintf(sentence + n, sizeof(sentence) - (size_t)n, " %s had too small a share of the buffer%s",
+			      text_counted(cut, lost->n_warps_cut, "warp"), lost->n_warps_unheard ? "," : "");
+	if (lost->n_warps_unheard)
+		n += snprintf(sentence + n, sizeof(sentence) - (size_t)n, " %s found the buffer full",
+			      text_counted(unheard, lost->n_warps_unheard, "warp"));
+	if (lost->first[0])
+		snprintf(sentence + n, sizeof(sentence) - (size_t)n, ", for example %.95s", lost->first);
+	text_paragraph(out, 2, 4, columns, sentence);
+}
+
+bool failures_space(const struct warpspan_model *model, FILE *out, unsigned columns)
+{
+	char records[TEXT_NUMBER_BYTES], warps[TEXT_NUMBER_BYTES], settings[128];
+	char sentence[SENTENCE_BYTES];
+
+	if (model->n_lost_records == 0 && model->n_lost_warps == 0)
+		return false;
+	snprintf(sentence, sizeof(sentence),
+		 "insufficient space: %s of %s found no room and %s lost. Everything else is shown.",
+		 text_counted(records, model->n_lost_records, "record"),
+		 text_counted(warps, model->n_lost_warps, "warp"), model->n_lost_records == 1 ? "is" : "are");
+	fputc('\n', out);
+	text_paragraph(out, 0, 2, columns, sentence);
+	for (uint32_t i = 0; i < model->n_lost && i < MOST_SHOWN; i++)
+		space_of_kernel(model, &model->lost[i], out, columns);
+	if (model->n_lost > MOST_SHOWN)
+		fprintf(out, "  and %" PRIu32 " more kernels\n", model->n_lost - MOST_SHOWN);
+	fprintf(out, "  These settings would have sufficed:\n    %s\n",
+		sufficient_settings(model, settings, sizeof(settings)));
+	return true;
+}
+
+static void add_unpaired_row(const struct warpspan_model *model, const struct warpspan_unpaired *unpaired,
+			     struct table *table)
+{
+	char count[TEXT_NUMBER_BYTES], name[256], file[256];
+
+	if (unpaired->region == WARPSPAN_NONE) {
+		table_add(table, "-");
+		table_add(table, "-");
+	} else {
+		const struct warpspan_region *region = &model->regions[unpaired->region];
+
+		table_add(table, text_elide(name, sizeof(name), region->name, NAME_COLUMNS));
+		table_add_format(table, "%s:%" PRIu32, text_clean(file, sizeof(file), text_base_name(region->file)),
+				 region->line);
+	}
+	table_add(table, text_count(count, unpaired->n));
+}
+
+bool failures_unpaired(const struct warpspan_model *model, FILE *out, unsigned columns)
+{
+	char sentence[SENTENCE_BYTES], count[TEXT_NUMBER_BYTES];
+	uint64_t total = 0;
+
+	for (uint32_t i = 0; i < model->n_unpaired; i++)
+		total += model->unpaired[i].n;
+	if (total == 0)
+		return false;
+	snprintf(sentence, sizeof(sentence), "unpaired records: %s %s no partner. All others are shown.",
+		 text_counted(count, total, "record"), total == 1 ? "has" : "have");
+	fputc('\n', out);
+	text_paragraph(out, 0, 2, columns, sentence);
+	for (unsigned cause = 0; cause < WARPSPAN_N_UNPAIRED_CAUSES; cause++) {
+		struct table *table = NULL;
+		uint64_t n = 0;
+		unsigned n_rows = 0;
+
+		for (uint32_t i = 0; i < model->n_unpaired; i++) {
+			if (model->unpaired[i].cause != cause || model->unpaired[i].n == 0)
+				continue;
+			n += model->unpaired[i].n;
+			if (!table)
+				table = table_create("llr");
+			if (n_rows++ < MOST_SHOWN)
+				add_unpaired_row(model, &model->unpaired[i], table);
+		}
+		if (n == 0)
+			continue;
+		snprintf(sentence, sizeof(sentence), "%s  %s", text_count(count, n), unpaired_cause_text(cause));
+		text_paragraph(out, 2, 4, columns, sentence);
+		if (!table_print(table, out, 4, false, columns))
+			fputs("    (out of memory: the places are not listed)\n", out);
+		table_destroy(table);
+		if (n_rows > MOST_SHOWN)
+			fprintf(out, "    and %u more places\n", n_rows - MOST_SHOWN);
+	}
+	return true;
+}
+
+bool failures_damage(const struct warpspan_model *model, FILE *out, unsigned columns)
+{
+	char sentence[SENTENCE_BYTES], count[TEXT_NUMBER_BYTES], text[sizeof(model->damage[0].text)];
+
+	if (model->n_damage == 0)
+		return false;
+	snprintf(sentence, sizeof(sentence), "damaged capture: %s. What could be decoded is shown.",
+		 text_counted(count, model->n_damage, "place"));
+	fputc('\n', out);
+	text_paragraph(out, 0, 2, columns, sentence);
+	for (uint32_t i = 0; i < model->n_damage && i < MOST_SHOWN; i++) {
+		const struct warpspan_error *damage = &model->damage[i];
+
+		text_clean(text, sizeof(text), damage->text);
+		if (damage->offset == UINT64_MAX)
+			snprintf(sentence, sizeof(sentence), "%s", text);
+		else
+			snprintf(sentence, sizeof(sentence), "byte %" PRIu64 ": %s", damage->offset, text);
+		text_paragraph(out, 2, 4, columns, sentence);
+	}
+	if (model->n_damage > MOST_SHOWN)
+		fprintf(out, "  and %" PRIu32 " more\n", model->n_damage - MOST_SHOWN);
+	return true;
+}
+
+bool failures_incomplete(const struct warpspan_model *model, FILE *out, unsigned columns)
+{
+	if (model->complete)
+		return false;
+	fputc('\n', out);
+	text_paragraph(out, 0, 2, columns,
+		       "incomplete capture: it is still being written, or the program ended without closing it. "
+		       "What it holds so far is shown.");
+	return true;
+}
+
+/* --- notes ----------------------------------------------------------------------------------------------------------
+ */
+
+static void note(FILE *out, unsigned columns, bool *told, const char *text)
+{
+	if (!*told)
+		fputs("\nnotes:\n", out);
+	*told = true;
+	text_paragraph(out, 2, 4, columns, text);
+}
+
+static void note_counted(FILE *out, unsigned columns, bool *told, uint64_t n, const char *one, const char *text)
+{
+	char sentence[SENTENCE_BYTES], count[TEXT_NUMBER_BYTES];
+
+	if (n == 0)
+		return;
+	snprintf(sentence, sizeof(sentence), "%s %s", text_counted(count, n, one), text);
+	note(out, columns, told, sentence);
+}
+
+/* What the counters of the preloaded library say about launches that are not in the capture. */
+static bool counts_trouble(const char *counter)
+{
+	return strcmp(counter, "launches_recorded") != 0;
+}
+
+bool failures_notes(const struct warpspan_model *model, const struct warpspan_stats *stats, FILE *out, unsigned columns)
+{
+	uint64_t n_repeat = 0, n_unsure = 0, n_unknown = 0, n_open = 0;
+	char sentence[SENTENCE_BYTES], name[128], count[TEXT_NUMBER_BYTES];
+	bool told = false;
+
+	for (uint32_t i = 0; i < model->n_kernels; i++) {
+		n_repeat += stats->kernels[i].n_repeat;
+		n_unsure += stats->kernels[i].n_unsure;
+		n_unknown += stats->kernels[i].n_host_unknown;
+		n_open += stats->kernels[i].n_open;
+	}
+	note_counted(out, columns, &told, n_open, "warp",
+		     "had not left the kernel when the capture ended: still running, hanging, or ended by a fault.");
+	note_counted(out, columns, &told, n_repeat, "launch",
+		     "told apart by the repetition of blocks and warps: the grid id is constant on this device.");
+	note_counted(out, columns, &told, n_unsure, "group",
+		     "of warps may hold several launches: neither grid ids nor repetition tell them apart.");
+	note_counted(out, columns, &told, n_unknown, "launch",
+		     "seen on the device without a matching launch in the host's log.");
+	note_counted(out, columns, &told, model->n_repairs, "slice", "moved or trimmed so that all tracks nest.");
+	note_counted(out, columns, &told, model->n_wraps_unplaced, "gap",
+		     "longer than a turn of the 32-bit cycle counter whose place among the records is not known: "
+		     "times of these warps may be off by whole turns.");
+	for (uint32_t i = 0; i < model->n_clocks; i++) {
+		if (model->clocks[i].fitted)
+			continue;
+		snprintf(sentence, sizeof(sentence),
+			 "device %" PRIu32 ": too few clock readings to measure the clock rate; the rate the driver "
+			 "states is used.",
+			 model->devices[model->clocks[i].device].ordinal);
+		note(out, columns, &told, sentence);
+	}
+	for (uint32_t i = 0; i < model->n_counters; i++) {
+		if (model->counters[i].value == 0 || !counts_trouble(model->counters[i].name))
+			continue;
+		snprintf(sentence, sizeof(sentence), "counter %s: %s",
+			 text_clean(name, sizeof(name), model->counters[i].name),
+			 text_count(count, model->counters[i].value));
+		note(out, columns, &told, sentence);
+	}
+	return told;
+}
+
+/* --- the gist -------------------------------------------------------------------------------------------------------
+ */
+
+static void append(char *text, size_t bytes, const char *part)
+{
+	const size_t at = strlen(text);
+
+	if (at < bytes)
+		snprintf(text + at, bytes - at, "%s%s", at ? "; " : "", part);
+}
+
+void failures_line(const struct warpspan_model *model, char *text, size_t bytes)
+{
+	char part[384], a[TEXT_NUMBER_BYTES], b[TEXT_NUMBER_BYTES], settings[128];
+	uint64_t n_unpaired = 0;
+
+	text[0] = '\0';
+	if (model->n_lost_records || model->n_lost_warps) {
+		snprintf(part, sizeof(part), "insufficient space: %s of %s lost, %s would have sufficed",
+			 text_counted(a, model->n_lost_records, "record"), text_counted(b, model->n_lost_warps, "warp"),
+			 sufficient_settings(model, settings, sizeof(settings)));
+		append(text, bytes, part);
+	}
+	for (uint32_t i = 0; i < model->n_unpaired; i++)
+		n_unpaired += model->unpaired[i].n;
+	if (n_unpaired) {
+		snprintf(part, sizeof(part), "unpaired records: %s", text_count(a, n_unpaired));
+		append(text, bytes, part);
+	}
+	if (model->n_damage) {
+		snprintf(part, sizeof(part), "damaged capture: %s", text_counted(a, model->n_damage, "place"));
+		append(text, bytes, part);
+	}
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * report.c - the table in the terminal.
+ *
+ * A header that says what was run where and how far the times can be trusted, then one table per kernel, the kernel
+ * with the most warp time first, one row per region; nested regions stand indented below the one they were first seen
+ * in. What went wrong follows at the end, where the eye is when the prompt comes back. Laid out for a given width;
+ * where the source places do not fit beside the numbers they follow the table. Pure output: no state, any thread.
+ */
+#include "report.h"
+#include "text.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#define WIDE_COLUMNS  110u /* from here on the source has its own column */
+#define MOST_LEVELS   8u   /* indentation stops here */
+#define LINE_BYTES    2048u
+#define REALTIME_YEAR 31557600000000000ull /* ns; a session's start before 1971 is no date */
+
+static void header_line(FILE *out, unsigned columns, const char *label, const char *text)
+{
+	char line[LINE_BYTES + 32];
+
+	snprintf(line, sizeof(line), "%-9s %s", label, text);
+	text_paragraph(out, 2, 12, columns, line);
+}
+
+/* "device" where there is one, "device 3" where there are several. */
+static const char *numbered(const struct warpspan_model *model, const char *word, uint32_t ordinal, char label[16])
+{
+	if (model->n_devices > 1)
+		snprintf(label, 16, "%.8s %" PRIu32, word, ordinal % 1000000);
+	else
+		snprintf(label, 16, "%.8s", word);
+	return label;
+}
+
+static void print_session(const struct warpspan_model *model, FILE *out, unsigned columns)
+{
+	char line[LINE_BYTES], clean[LINE_BYTES / 2];
+	int n;
+
+	header_line(out, columns, "command", *model->command ? text_clean(clean, sizeof(clean), model->command) : "-");
+	n = snprintf(line, sizeof(line), "%" PRIu32 " on %s", model->pid,
+		     *model->host ? text_clean(clean, sizeof(clean), model->host) : "an unknown host");
+	if (*model->rank)
+		n += snprintf(line + n, sizeof(line) - (size_t)n, ", rank %s",
+			      text_clean(clean, sizeof(clean) / 8, model->rank));
+	n += snprintf(line + n, sizeof(line) - (size_t)n, ", session %" PRIu32, model->session);
+	if (model->start_realtime_ns > REALTIME_YEAR) {
+		const time_t seconds = (time_t)(model->start_realtime_ns / 1000000000u);
+		struct tm date;
+		char when[64];
+
+		if (gmtime_r(&seconds, &date) && strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC", &date) > 0)
+			snprintf(line + n, sizeof(line) - (size_t)n, ", %s", when);
+	}
+	header_line(out, columns, "process", line);
+}
+
+static void print_devices(const struct warpspan_model *model, FILE *out, unsigned columns)
+{
+	char line[LINE_BYTES], clean[256], label[16], rate[TEXT_NUMBER_BYTES], error[TEXT_NUMBER_BYTES];
+
+	for (uint32_t i = 0; i < model->n_devices; i++) {
+		const struct warpspan_device *device = &model->devices[i];
+		int n = snprintf(line, sizeof(line), "%s",
+				 text_clean(clean, sizeof(clean), *device->name ? device->name : "unknown device"));
+
+		if (*device->compute)
+			n += snprintf(line + n, sizeof(line) - (size_t)n, ", compute capability %s",
+				      text_clean(clean, 32, device->compute));
+		if (device->n_sms)
+			snprintf(line + n, sizeof(line) - (size_t)n, ", %" PRIu32 " SMs", device->n_sms);
+		header_line(out, columns, numbered(model, "device", device->ordinal, label), line);
+	}
+	for (uint32_t i = 0; i < model->n_clocks; i++) {
+		const struct warpspan_clock_fit *clock = &model->clocks[i];
+
+		snprintf(line, sizeof(line), "%s %s, global timer ticks every %" PRIu32 " ns, SMs aligned within %s",
+			 text_rate(rate, clock->rate_hz), clock->fitted ? "measured" : "as the driver states it",
+			 clock->tick_ns, text_duration(error, clock->error_ns));
+		header_line(out, columns, numbered(model, "clock", model->devices[clock->device].ordinal, label), line);
+	}
+}
+
+static void print_totals(const struct warpspan_model *model, FILE *out, unsigned columns)
+{
+	char records[TEXT_NUMBER_BYTES], warps[TEXT_NUMBER_BYTES], launches[TEXT_NUMBER_BYTES];
+	char lost[TEXT_NUMBER_BYTES], line[LINE_BYTES];
+	const char *plural = model->n_grids == 1 ? "" : "es";
+
+	snprintf(line, sizeof(line), "%s of %s in %s launch%s, %s lost", text_count(records, model->n_records),
+		 text_counted(warps, model->n_segments, "warp"), text_count(launches, model->n_grids), plural,
+		 model->n_lost_records ? text_count(lost, model->n_lost_records) : "none");
+	header_line(out, columns, "records", line);
+}
+
+/* --- one kernel -----------------------------------------------------------------------------------------------------
+ */
+
+static void print_kernel_header(const struct warpspan_model *model, const struct warpspan_stats *stats, uint32_t kernel,
+				FILE *out, unsigned columns)
+{
+	const struct kernel_stats *numbers = &stats->kernels[kernel];
+	const struct warpspan_grid *first = &model->grids[numbers->first_grid];
+	char name[LINE_BYTES], grid[TEXT_NUMBER_BYTES], threads[TEXT_NUMBER_BYTES], line[LINE_BYTES];
+	char a[TEXT_NUMBER_BYTES], b[TEXT_NUMBER_BYTES], c[TEXT_NUMBER_BYTES], count[TEXT_NUMBER_BYTES];
+	int n;
+
+	fprintf(out, "\n%s\n", text_elide(name, sizeof(name), model->kernels[kernel].demangled, columns));
+	n = snprintf(line, sizeof(line), "%s launch%s, ", text_count(count, numbers->n_launches),
+		     numbers->n_launches == 1 ? "" : "es");
+	text_dimensions(grid, first->grid);
+	text_dimensions(threads, first->threads);
+	n += snprintf(line + n, sizeof(line) - (size_t)n, "grid %s, block %s%s, ", grid, threads,
+		      numbers->shapes_differ ? " (first; others differ)" : "");
+	n += snprintf(line + n, sizeof(line) - (size_t)n, "%" PRIu32 " SM%s, ", numbers->n_sms,
+		      numbers->n_sms == 1 ? "" : "s");
+	text_duration(a, (double)numbers->launch_total_ns / (double)numbers->n_launches);
+	if (numbers->n_launches == 1)
+		n += snprintf(line + n, sizeof(line) - (size_t)n, "%s", a);
+	else
+		n += snprintf(line + n, sizeof(line) - (size_t)n, "%s on average (%s to %s)", a,
+			      text_duration(b, (double)numbers->launch_min_ns),
+			      text_duration(c, (double)numbers->launch_max_ns));
+	n += snprintf(line + n, sizeof(line) - (size_t)n, ", %s of ", text_counted(a, numbers->n_records, "record"));
+	n += snprintf(line + n, sizeof(line) - (size_t)n, "%s", text_counted(b, numbers->n_warps, "warp"));
+	if (numbers->n_lost)
+		snprintf(line + n, sizeof(line) - (size_t)n, ", %s lost", text_count(c, numbers->n_lost));
+	text_paragraph(out, 2, 2, columns, line);
+}
+
+static void add_source(struct table *table, const struct warpspan_region *region)
+{
+	char file[256];
+
+	table_add_format(table, "%s:%" PRIu32, text_clean(file, sizeof(file), text_base_name(region->file)),
+			 region->line);
+}
+
+static void add_region_row(struct table *table, const struct warpspan_region *region, const struct region_stats *stats,
+			   bool with_cut, bool with_source)
+{
+	const unsigned level = stats->level < MOST_LEVELS ? stats->level : MOST_LEVELS;
+	char name[512], text[TEXT_NUMBER_BYTES];
+
+	table_add_format(table, "%*s%s", (int)(2 * level), "", text_clean(name, sizeof(name), region->name));
+	table_add(table, text_count(text, stats->count));
+	table_add(table, text_count(text, stats->n_warps));
+	if (stats->count == 0) {
+		for (unsigned i = 0; i < 7; i++)
+			table_add(table, "-");
+	} else {
+		table_add(table, text_duration(text, (double)stats->total_ns));
+		table_add(table, text_duration(text, stats->mean_ns));
+		table_add(table, text_duration(text, (double)stats->p50_ns));
+		table_add(table, text_duration(text, (double)stats->p99_ns));
+		table_add(table, text_duration(text, (double)stats->min_ns));
+		table_add(table, text_duration(text, (double)stats->max_ns));
+		table_add(table, text_share(text, stats->share));
+	}
+	if (with_cut)
+		table_add(table, stats->n_cut ? text_count(text, stats->n_cut) : "-");
+	if (with_source)
+		add_source(table, region);
+}
+
+/* Where the regions are, for terminals too narrow for a column. */
+static void print_sources(const struct warpspan_model *model, const uint32_t *rows, uint32_t n_rows, FILE *out,
+			  unsigned columns)
+{
+	struct table *table;
+	uint32_t n_across = n_rows > 3 ? 2 : 1;
+	const uint32_t n_down = (n_rows + n_across - 1) / n_across;
+	char name[64], cell[160], file[80];
+
+	table = table_create(n_across == 2 ? "ll" : "l");
+	for (uint32_t i = 0; i < n_down * n_across; i++) {
+		const uint32_t row = i % n_across * n_down + i / n_across;
+
+		if (row >= n_rows) {
+			table_add(table, "");
+			continue;
+		}
+		const struct warpspan_region *region = &model->regions[rows[row]];
+		text_elide(name, sizeof(name), region->name, 16);
+		text_elide(file, sizeof(file), text_base_name(region->file), 14);
+		snprintf(cell, sizeof(cell), "%s at %s:%" PRIu32, name, file, region->line);
+		table_add(table, cell);
+	}
+	fputc('\n', out);
+	table_print(table, out, 2, false, columns);
+	table_destroy(table);
+}
+
+static bool print_regions(const struct warpspan_model *model, const struct warpspan_stats *stats,
+			  const struct kernel_stats *kernel, FILE *out, unsigned columns)
+{
+	static const char *const heads[] = { "region", "count", "warps", "total", "mean",
+					     "median", "p99",   "min",   "max",   "share" };
+	const uint32_t *rows = stats->rows + kernel->first_row;
+	const bool wide = columns >= WIDE_COLUMNS;
+	bool with_cut = false;
+
+	for (uint32_t i = 0; i < kernel->n_rows; i++)
+		with_cut |= stats->regions[rows[i]].n_cut != 0;
+	struct table *table = table_create(with_cut ? (wide ? "lrrrrrrrrrrl" : "lrrrrrrrrrr")
+						    : (wide ? "lrrrrrrrrrl" : "lrrrrrrrrr"));
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+		table_add(table, heads[i]);
+	if (with_cut)
+		table_add(table, "cut");
+	if (wide)
+		table_add(table, "source");
+	for (uint32_t i = 0; i < kernel->n_rows; i++)
+		add_region_row(table, &model->regions[rows[i]], &stats->regions[rows[i]], with_cut, wide);
+	fputc('\n', out);
+	const bool fine = table_print(table, out, 2, !wide, columns);
+	table_destroy(table);
+	if (fine && !wide)
+		print_sources(model, rows, kernel->n_rows, out, columns);
+	if (fine && with_cut)
+		text_paragraph(
+			out, 2, 2, columns,
+			"cut: slices whose end was not recorded; they are in the timeline, not in these numbers.");
+	return fine;
+}
+
+static bool print_marks(const struct warpspan_model *model, const struct warpspan_stats *stats,
+			const struct kernel_stats *kernel, FILE *out, unsigned columns)
+{
+	static const char *const heads[] = { "mark or value", "count", "warps", "min", "mean", "max", "source" };
+	struct table *table = table_create("lrrrrrl");
+	char name[512], text[TEXT_NUMBER_BYTES];
+
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+		table_add(table, heads[i]);
+	for (uint32_t i = 0; i < kernel->n_marks; i++) {
+		const uint32_t index = stats->mark_rows[kernel->first_mark + i];
+		const struct region_stats *region = &stats->regions[index];
+		const bool plain = region->mark_kind == WARPSPAN_KIND_MARK;
+
+		table_add(table, text_clean(name, sizeof(name), model->regions[index].name));
+		table_add(table, text_count(text, region->n_marks));
+		table_add(table, text_count(text, region->n_mark_warps));
+		table_add(table, plain ? "-" : text_value(text, region->value_min));
+		table_add(table, plain ? "-" : text_value(text, region->value_mean));
+		table_add(table, plain ? "-" : text_value(text, region->value_max));
+		add_source(table, &model->regions[index]);
+	}
+	fputc('\n', out);
+	const bool fine = table_print(table, out, 2, false, columns);
+	table_destroy(table);
+	return fine;
+}
+
+static bool print_kernel(const struct warpspan_model *model, const struct warpspan_stats *stats, uint32_t kernel,
+			 FILE *out, unsigned columns)
+{
+	const struct kernel_stats *numbers = &stats->kernels[kernel];
+
+	print_kernel_header(model, stats, kernel, out, columns);
+	if (numbers->n_rows == 0 && numbers->n_marks == 0)
+		fputs("\n  Its warps opened a recorder and recorded nothing.\n", out);
+	if (numbers->n_rows != 0 && !print_regions(model, stats, numbers, out, columns))
+		return false;
+	return numbers->n_marks == 0 || print_marks(model, stats, numbers, out, columns);
+}
+
+int warpspan_report(const struct warpspan_model *model, FILE *out, unsigned columns)
+{
+	struct warpspan_stats *stats = NULL;
+	char path[LINE_BYTES];
+	int result = warpspan_stats_compute(model, &stats);
+
+	if (result < 0)
+		return result;
+	fprintf(out, "warpspan report of %s\n\n", text_elide(path, sizeof(path), model->path, columns - 20));
+	print_session(model, out, columns);
+	print_devices(model, out, columns);
+	print_totals(model, out, columns);
+	for (uint32_t i = 0; i < stats->n_kernels && result == WARPSPAN_OK; i++)
+		if (!print_kernel(model, stats, stats->kernel_order[i], out, columns))
+			result = WARPSPAN_NO_MEMORY;
+	if (stats->n_kernels == 0)
+		fputs("\nNo launch of an instrumented kernel is in this capture.\n", out);
+	failures_space(model, out, columns);
+	failures_unpaired(model, out, columns);
+	failures_damage(model, out, columns);
+	failures_incomplete(model, out, columns);
+	failures_notes(model, stats, out, columns);
+	warpspan_stats_destroy(stats);
+	if (fflush(out) != 0 || ferror(out))
+		return WARPSPAN_IO;
+	return result;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * table.c - aligned columns, as wide as their widest cell. See text.h.
+ */
+#include "text.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_TABLE_COLUMNS 16u
+#define LEAST_NAME_COLUMNS 12u
+#define MOST_CELL_BYTES    1024u
+
+struct table {
+	char alignment[MOST_TABLE_COLUMNS + 1];
+	unsigned n_columns;
+	char **cells;
+	size_t n_cells, capacity;
+	bool out_of_memory;
+};
+
+struct table *table_create(const char *alignment)
+{
+	struct table *table = strlen(alignment) <= MOST_TABLE_COLUMNS ? calloc(1, sizeof(*table)) : NULL;
+
+	if (!table)
+		return NULL;
+	strcpy(table->alignment, alignment);
+	table->n_columns = (unsigned)strlen(alignment);
+	return table;
+}
+
+struct table *table_destroy(struct table *table)
+{
+	if (!table)
+		return NULL;
+	for (size_t i = 0; i < table->n_cells; i++)
+		free(table->cells[i]);
+	free(table->cells);
+	free(table);
+	return NULL;
+}
+
+void table_add(struct table *table, const char *cell)
+{
+	if (!table || table->out_of_memory)
+		return;
+	if (table->n_cells == table->capacity) {
+		const size_t capacity = table->capacity ? 2 * table->capacity : 64;
+		char **cells = realloc(table->cells, capacity * sizeof(*cells));
+
+		if (!cells) {
+			table->out_of_memory = true;
+			return;
+		}
+		table->cells = cells;
+		table->capacity = capacity;
+	}
+	char *copy = strdup(cell);
+	if (!copy) {
+		table->out_of_memory = true;
+		return;
+	}
+	table->cells[table->n_cells++] = copy;
+}
+
+void table_add_format(struct table *table, const char *format, ...)
+{
+	char cell[MOST_CELL_BYTES];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(cell, sizeof(cell), format, arguments);
+	va_end(arguments);
+	table_add(table, cell);
+}
+
+/* Widths that show everything; then column 0 gives way until a row fits. */
+static void choose_widths(const struct table *table, unsigned indent, unsigned gap, unsigned columns, size_t *widths)
+{
+	size_t total = indent + (size_t)gap * (table->n_columns - 1);
+
+	memset(widths, 0, MOST_TABLE_COLUMNS * sizeof(*widths));
+	for (size_t i = 0; i < table->n_cells; i++) {
+		const size_t width = text_width(table->cells[i]);
+
+		if (width > widths[i % table->n_columns])
+			widths[i % table->n_columns] = width;
+	}
+	for (unsigned i = 0; i < table->n_columns; i++)
+		total += widths[i];
+	if (total > columns) {
+		const size_t over = total - columns;
+		const size_t least = widths[0] < LEAST_NAME_COLUMNS ? widths[0] : LEAST_NAME_COLUMNS;
+
+		widths[0] = widths[0] > over && widths[0] - over > least ? widths[0] - over : least;
+	}
+}
+
+bool table_print(const struct table *table, FILE *out, unsigned indent, bool tight, unsigned columns)
+{
+	const unsigned gap = tight ? 1 : 2;
+	size_t widths[MOST_TABLE_COLUMNS];
+	char cell[MOST_CELL_BYTES];
+
+	if (!table || table->out_of_memory)
+		return false;
+	choose_widths(table, indent, gap, columns, widths);
+	for (size_t i = 0; i < table->n_cells; i++) {
+		const unsigned column = (unsigned)(i % table->n_columns);
+		const bool last = column + 1 == table->n_columns;
+
+		text_elide(cell, sizeof(cell), table->cells[i], widths[column]);
+		const int space = (int)(widths[column] - text_width(cell));
+		if (column == 0)
+			fprintf(out, "%*s", (int)indent, "");
+		else
+			fprintf(out, "%*s", (int)gap, "");
+		if (table->alignment[column] == 'r')
+			fprintf(out, "%*s%s", space, "", cell);
+		else
+			fprintf(out, "%s%*s", cell, last ? 0 : space, "");
+		if (last)
+			fputc('\n', out);
+	}
+	return true;
+}
