@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * rt_memory.c - the runtime's memory, copies and fills.
+ */
+#include "rt.h"
+
+#include <string.h>
+
+static CUdeviceptr address_of(const void *pointer)
+{
+	return (CUdeviceptr)(uintptr_t)pointer;
+}
+
+/* --- allocation --- */
+
+/* Nothing asked for is nothing given, and no error; the driver sees it otherwise. */
+cudaError_t impl_cudaMalloc(void **devPtr, size_t size)
+{
+	CUdeviceptr address = 0;
+	cudaError_t error;
+
+	if (!devPtr)
+		return cudaErrorInvalidValue;
+	if (size == 0) {
+		*devPtr = NULL;
+		return cudaSuccess;
+	}
+	error = rt_error(DRIVER(cuMemAlloc)(&address, size));
+	if (error == cudaSuccess)
+		*devPtr = (void *)(uintptr_t)address;
+	return error;
+}
+
+cudaError_t impl_cudaMallocPitch(void **devPtr, size_t *pitch, size_t width, size_t height)
+{
+	CUdeviceptr address = 0;
+	cudaError_t error;
+
+	if (!devPtr || !pitch)
+		return cudaErrorInvalidValue;
+	error = rt_error(DRIVER(cuMemAllocPitch)(&address, pitch, width, height, 4));
+	if (error == cudaSuccess)
+		*devPtr = (void *)(uintptr_t)address;
+	return error;
+}
+
+cudaError_t impl_cudaFree(void *devPtr)
+{
+	return devPtr ? rt_error(DRIVER(cuMemFree)(address_of(devPtr))) : cudaSuccess;
+}
+
+cudaError_t impl_cudaHostAlloc(void **pHost, size_t size, unsigned int flags)
+{
+	if (!pHost)
+		return cudaErrorInvalidValue;
+	if (size == 0) {
+		*pHost = NULL;
+		return cudaSuccess;
+	}
+	return rt_error(DRIVER(cuMemHostAlloc)(pHost, size, flags));
+}
+
+cudaError_t impl_cudaMallocHost(void **ptr, size_t size)
+{
+	return impl_cudaHostAlloc(ptr, size, cudaHostAllocDefault);
+}
+
+cudaError_t impl_cudaFreeHost(void *ptr)
+{
+	return ptr ? rt_error(DRIVER(cuMemFreeHost)(ptr)) : cudaSuccess;
+}
+
+cudaError_t impl_cudaHostRegister(void *ptr, size_t size, unsigned int flags)
+{
+	return rt_error(DRIVER(cuMemHostRegister)(ptr, size, flags));
+}
+
+cudaError_t impl_cudaHostUnregister(void *ptr)
+{
+	return rt_error(DRIVER(cuMemHostUnregister)(ptr));
+}
+
+cudaError_t impl_cudaHostGetDevicePointer(void **pDevice, void *pHost, unsigned int flags)
+{
+	CUdeviceptr address = 0;
+	cudaError_t error;
+
+	if (!pDevice)
+		return cudaErrorInvalidValue;
+	error = rt_error(DRIVER(cuMemHostGetDevicePointer)(&address, pHost, flags));
+	if (error == cudaSuccess)
+		*pDevice = (void *)(uintptr_t)address;
+	return error;
+}
+
+cudaError_t impl_cudaHostGetFlags(unsigned int *pFlags, void *pHost)
+{
+	return rt_error(DRIVER(cuMemHostGetFlags)(pFlags, pHost));
+}
+
+cudaError_t impl_cudaMallocManaged(void **devPtr, size_t size, unsigned int flags)
+{
+	CUdeviceptr address = 0;
+	cudaError_t error;
+
+	if (!devPtr || size == 0)
+		return cudaErrorInvalidValue;
+	error = rt_error(DRIVER(cuMemAllocManaged)(&address, size, flags));
+	if (error == cudaSuccess)
+		*devPtr = (void *)(uintptr_t)address;
+	return error;
+}
+
+cudaError_t impl_cudaMallocAsync(void **devPtr, size_t size, cudaStream_t hStream)
+{
+	CUdeviceptr address = 0;
+	cudaError_t error;
+
+	if (!devPtr)
+		return cudaErrorInvalidValue;
+	if (size == 0) {
+		*devPtr = NULL;
+		return cudaSuccess;
+	}
+	error = rt_error(DRIVER_STREAM(cuMemAllocAsync)(&address, size, hStream));
+	if (error == cudaSuccess)
+		*devPtr = (void *)(uintptr_t)address;
+	return error;
+}
+
+cudaError_t impl_cudaFreeAsync(void *devPtr, cudaStream_t hStream)
+{
+	return devPtr ? rt_error(DRIVER_STREAM(cuMemFreeAsync)(address_of(devPtr), hStream)) : cudaSuccess;
+}
+
+cudaError_t impl_cudaMemGetInfo(size_t *free, size_t *total)
+{
+	return rt_error(DRIVER(cuMemGetInfo)(free, total));
+}
+
+cudaError_t impl_cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *ptr)
+{
+	unsigned int type = 0;
+	int is_managed = 0, device = 0;
+	CUdeviceptr device_pointer = 0;
+	void *host_pointer = NULL;
+	CUpointer_attribute names[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+					CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
+					CU_POINTER_ATTRIBUTE_HOST_POINTER };
+	void *values[] = { &type, &is_managed, &device, &device_pointer, &host_pointer };
+	cudaError_t error;
+
+	if (!attributes)
+		return cudaErrorInvalidValue;
+	error = rt_error(DRIVER(cuPointerGetAttributes)(5, names, values, address_of(ptr)));
+	if (error != cudaSuccess)
+		return error;
+	memset(attributes, 0, sizeof(*attributes));
+	if (is_managed)
+		attributes->type = cudaMemoryTypeManaged;
+	else if (type == CU_MEMORYTYPE_HOST)
+		attributes->type = cudaMemoryTypeHost;
+	else if (type == CU_MEMORYTYPE_DEVICE)
+		attributes->type = cudaMemoryTypeDevice;
+	else
+		attributes->type = cudaMemoryTypeUnregistered;
+	attributes->device = attributes->type == cudaMemoryTypeUnregistered ? -2 : device;
+	attributes->devicePointer = (void *)(uintptr_t)device_pointer;
+	attributes->hostPointer =
+		attributes->type == cudaMemoryTypeUnregistered ? (void *)(uintptr_t)ptr : host_pointer;
+	return cudaSuccess;
+}
+
+/* --- copies and fills --- */
+
+static cudaError_t copy(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind)
+{
+	switch (kind) {
+	case cudaMemcpyHostToDevice:
+		return rt_error(DRIVER_STREAM(cuMemcpyHtoD)(address_of(dst), src, count));
+	case cudaMemcpyDeviceToHost:
+		return rt_error(DRIVER_STREAM(cuMemcpyDtoH)(dst, address_of(src), count));
+	case cudaMemcpyDeviceToDevice:
+		return rt_error(DRIVER_STREAM(cuMemcpyDtoD)(address_of(dst), address_of(src), count));
+	case cudaMemcpyHostToHost:
+	case cudaMemcpyDefault:
+		return rt_error(DRIVER_STREAM(cuMemcpy)(address_of(dst), address_of(src), count));
+	}
+	return cudaErrorInvalidMemcpyDirection;
+}
+
+static cudaError_t copy_async(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind, cudaStream_t stream)
+{
+	switch (kind) {
+	case cudaMemcpyHostToDevice:
+		return rt_error(DRIVER_STREAM(cuMemcpyHtoDAsync)(address_of(dst), src, count, stream));
+	case cudaMemcpyDeviceToHost:
+		return rt_error(DRIVER_STREAM(cuMemcpyDtoHAsync)(dst, address_of(src), count, stream));
+	case cudaMemcpyDeviceToDevice:
+		return rt_error(DRIVER_STREAM(cuMemcpyDtoDAsync)(address_of(dst), address_of(src), count, stream));
+	case cudaMemcpyHostToHost:
+	case cudaMemcpyDefault:
+		return rt_error(DRIVER_STREAM(cuMemcpyAsync)(address_of(dst), address_of(src), count, stream));
+	}
+	return cudaErrorInvalidMemcpyDirection;
+}
+
+cudaError_t impl_cudaMemcpy(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind)
+{
+	return count ? copy(dst, src, count, kind) : cudaSuccess;
+}
+
+cudaError_t impl_cudaMemcpyAsync(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind,
+				 cudaStream_t stream)
+{
+	return count ? copy_async(dst, src, count, kind, stream) : cudaSuccess;
+}
+
+cudaError_t impl_cudaMemset(void *devPtr, int value, size_t count)
+{
+	return rt_error(DRIVER_STREAM(cuMemsetD8)(address_of(devPtr), (unsigned char)value, count));
+}
+
+cudaError_t impl_cudaMemsetAsync(void *devPtr, int value, size_t count, cudaStream_t stream)
+{
+	return rt_error(DRIVER_STREAM(cuMemsetD8Async)(address_of(devPtr), (unsigned char)value, count, stream));
+}
+
+/* --- variables --- */
+
+cudaError_t impl_cudaGetSymbolAddress(void **devPtr, const void *symbol)
+{
+	CUdeviceptr address;
+	size_t bytes;
+	cudaError_t error;
+
+	if (!devPtr)
+		return cudaErrorInvalidValue;
+	error = rt_symbol(symbol, &address, &bytes);
+	if (error == cudaSuccess)
+		*devPtr = (void *)(uintptr_t)address;
+	return error;
+}
+
+cudaError_t impl_cudaGetSymbolSize(size_t *size, const void *symbol)
+{
+	CUdeviceptr address;
+
+	return size ? rt_symbol(symbol, &address, size) : cudaErrorInvalidValue;
+}
+
+/* Where in the variable a copy of `count` bytes at `offset` goes. */
+static cudaError_t part_of_symbol(const void *symbol, size_t count, size_t offset, void **ret_part)
+{
+	CUdeviceptr address;
+	size_t bytes;
+	cudaError_t error = rt_symbol(symbol, &address, &bytes);
+
+	if (error != cudaSuccess)
+		return error;
+	if (offset > bytes || count > bytes - offset)
+		return cudaErrorInvalidValue;
+	*ret_part = (void *)(uintptr_t)(address + offset);
+	return cudaSuccess;
+}
+
+cudaError_t impl_cudaMemcpyToSymbol(const void *symbol, const void *src, size_t count, size_t offset,
+				    enum cudaMemcpyKind kind)
+{
+	void *part;
+	cudaError_t error = part_of_symbol(symbol, count, offset, &part);
+
+	if (error != cudaSuccess)
+		return error;
+	if (kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost)
+		return cudaErrorInvalidMemcpyDirection;
+	return impl_cudaMemcpy(part, src, count, kind);
+}
+
+cudaError_t impl_cudaMemcpyToSymbolAsync(const void *symbol, const void *src, size_t count, size_t offset,
+					 enum cudaMemcpyKind kind, cudaStream_t stream)
+{
+	void *part;
+	cudaError_t error = part_of_symbol(symbol, count, offset, &part);
+
+	if (error != cudaSuccess)
+		return error;
+	if (kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost)
+		return cudaErrorInvalidMemcpyDirection;
+	return impl_cudaMemcpyAsync(part, src, count, kind, stream);
+}
+
+cudaError_t impl_cudaMemcpyFromSymbol(void *dst, const void *symbol, size_t count, size_t offset,
+				      enum cudaMemcpyKind kind)
+{
+	void *part;
+	cudaError_t error = part_of_symbol(symbol, count, offset, &part);
+
+	if (error != cudaSuccess)
+		return error;
+	if (kind == cudaMemcpyHostToDevice || kind == cudaMemcpyHostToHost)
+		return cudaErrorInvalidMemcpyDirection;
+	return impl_cudaMemcpy(dst, part, count, kind);
+}
+
+cudaError_t impl_cudaMemcpyFromSymbolAsync(void *dst, const void *symbol, size_t count, size_t offset,
+					   enum cudaMemcpyKind kind, cudaStream_t stream)
+{
+	void *part;
+	cudaError_t error = part_of_symbol(symbol, count, offset, &part);
+
+	if (error != cudaSuccess)
+		return error;
+	if (kind == cudaMemcpyHostToDevice || kind == cudaMemcpyHostToHost)
+		return cudaErrorInvalidMemcpyDirection;
+	return impl_cudaMemcpyAsync(dst, part, count, kind, stream);
+}
