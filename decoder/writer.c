@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * writer.c - appends chunks to a raw capture.
+ *
+ * Runs inside the user's process, on the collector thread: one system call per chunk, no buffer of its own, no signal.
+ * Invariant: `bytes` is where the last whole chunk ends. A write that fails leaves the file cut back to there.
+ */
+#include "crc32c.h"
+#include "result.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PARTS_MAX 8
+
+struct warpspan_writer {
+	int fd;
+	uint64_t bytes;
+	uint32_t sequence;
+	uint64_t n_segments, n_launches;
+	struct warpspan_error failed; /* result 0: none yet */
+	char path[];
+};
+
+static int fail(struct warpspan_writer *writer, struct warpspan_error *error, int system_errno, const char *what)
+{
+	error_set(&writer->failed, WARPSPAN_IO, system_errno, writer->bytes,
+		  "'%.300s': %s at byte %llu: %s; nothing more is written", writer->path, what,
+		  (unsigned long long)writer->bytes, strerror(system_errno));
+	if (error != NULL)
+		*error = writer->failed;
+	return WARPSPAN_IO;
+}
+
+/* Writes all of it, in one call unless the kernel or a signal cuts it. 0 or an errno. */
+static int write_all(int fd, struct iovec *parts, int n_parts)
+{
+	while (n_parts > 0) {
+		if (parts->iov_len == 0) {
+			parts++, n_parts--;
+			continue;
+		}
+		const ssize_t wrote = writev(fd, parts, n_parts);
+		if (wrote < 0 && errno == EINTR)
+			continue;
+		if (wrote <= 0)
+			return wrote < 0 ? errno : EIO;
+		size_t left = (size_t)wrote;
+		for (; n_parts > 0 && left >= parts->iov_len; parts++, n_parts--)
+			left -= parts->iov_len;
+		if (n_parts > 0) {
+			parts->iov_base = (char *)parts->iov_base + left;
+			parts->iov_len -= left;
+		}
+	}
+	return 0;
+}
+
+static int create(const char *path, struct warpspan_writer **ret_writer, struct warpspan_error *error)
+{
+	const size_t path_bytes = strlen(path) + 1;
+	struct warpspan_writer *writer = calloc(1, sizeof(*writer) + path_bytes);
+	if (writer == NULL)
+		return error_no_memory(error);
+	memcpy(writer->path, path, path_bytes);
+	writer->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (writer->fd < 0) {
+		const int system_errno = errno;
+		free(writer);
+		return error_set(error, WARPSPAN_IO, system_errno, WARPSPAN_NO_OFFSET, "'%.300s': cannot create: %s",
+				 path, strerror(system_errno));
+	}
+	struct warpspan_file_header header = {
+		.magic = WARPSPAN_CTX_MAGIC,
+		.version = WARPSPAN_FORMAT_VERSION,
+		.byte_order = WARPSPAN_BYTE_ORDER,
+		.header_bytes = sizeof(header),
+		.segment_bytes = sizeof(struct warpspan_segment),
+		.launch_bytes = sizeof(struct warpspan_launch),
+	};
+	header.crc32c = crc32c(0, &header, offsetof(struct warpspan_file_header, crc32c));
+	struct iovec part = { &header, sizeof(header) };
+	const int system_errno = write_all(writer->fd, &part, 1);
+	if (system_errno != 0) {
+		error_set(error, WARPSPAN_IO, system_errno, 0, "'%.300s': cannot write the file header: %s", path,
+			  strerror(system_errno));
+		unlink(path);
+		warpspan_writer_close(writer);
+		return WARPSPAN_IO;
+	}
+	writer->bytes = sizeof(header);
+	*ret_writer = writer;
+	return WARPSPAN_OK;
+}
+
+int warpspan_writer_create(const char *path, struct warpspan_writer **ret_writer, struct warpspan_error *error)
+{
+	const int saved_errno = errno;
+	const int result = create(path, ret_writer, error);
+	errno = saved_errno;
+	return result;
+}
+
+/* Copies bytes [offset, offset + n) of the concatenated parts; false when they end before. */
+static bool copy_from_parts(const struct iovec *parts, int n_parts, uint64_t offset, void *to, size_t n)
+{
+	char *out = to;
+	for (int i = 0; i < n_parts && n > 0; i++) {
+		if (offset >= parts[i].iov_len) {
+			offset -= parts[i].iov_len;
+			continue;
+		}
+		size_t here = parts[i].iov_len - offset;
+		if (here > n)
+			here = n;
+		memcpy(out, (const char *)parts[i].iov_base + offset, here);
+		out += here;
+		n -= here;
+		offset = 0;
+	}
+	return n == 0;
+}
+
+/* How many segments a SEGMENTS payload holds; false when their sizes do not add up to it. */
+static bool count_segments(const struct iovec *parts, int n_parts, uint64_t payload_bytes, uint64_t *ret_n)
+{
+	uint64_t n = 0, offset = 0;
+	while (offset < payload_bytes) {
+		uint32_t stored_words;
+		if (!copy_from_parts(parts, n_parts, offset, &stored_words, sizeof(stored_words)))
+			return false;
+		offset += sizeof(struct warpspan_stored_segment) + (uint64_t)stored_words * WARPSPAN_WORD_BYTES;
+		n++;
+	}
+	*ret_n = n;
+	return offset == payload_bytes;
+}
+
+static int append(struct warpspan_writer *writer, enum warpspan_chunk_type type, const struct iovec *parts, int n_parts,
+		  struct warpspan_error *error)
+{
+	if (writer->failed.result != WARPSPAN_OK) {
+		if (error != NULL)
+			*error = writer->failed;
+		return writer->failed.result;
+	}
+	if (n_parts < 1 || n_parts > PARTS_MAX)
+		return error_set(error, WARPSPAN_INVALID, 0, WARPSPAN_NO_OFFSET,
+				 "a chunk is made of 1 to %d parts, not %d", PARTS_MAX, n_parts);
+	uint64_t payload_bytes = 0;
+	for (int i = 0; i < n_parts; i++) {
+		if (parts[i].iov_len > WARPSPAN_CHUNK_MAX_BYTES - payload_bytes)
+			return error_set(error, WARPSPAN_TOO_LARGE, 0, WARPSPAN_NO_OFFSET,
+					 "a chunk holds at most %u bytes: write several", WARPSPAN_CHUNK_MAX_BYTES);
+		payload_bytes += parts[i].iov_len;
+	}
+	uint64_t n_segments = 0, n_launches = 0;
+	if (type == WARPSPAN_CHUNK_SEGMENTS && !count_segments(parts, n_parts, payload_bytes, &n_segments))
+		return error_set(error, WARPSPAN_INVALID, 0, WARPSPAN_NO_OFFSET,
+				 "the segments of a chunk do not add up to its %llu bytes",
+				 (unsigned long long)payload_bytes);
+	if (type == WARPSPAN_CHUNK_LAUNCHES) {
+		if (payload_bytes % sizeof(struct warpspan_launch) != 0)
+			return error_set(error, WARPSPAN_INVALID, 0, WARPSPAN_NO_OFFSET,
+					 "%llu bytes are no whole number of launches",
+					 (unsigned long long)payload_bytes);
+		n_launches = payload_bytes / sizeof(struct warpspan_launch);
+	}
+
+	static const char zeros[WARPSPAN_CHUNK_ALIGNMENT];
+	struct warpspan_chunk chunk = {
+		.mark = WARPSPAN_CHUNK_MARK,
+		.type = type,
+		.payload_bytes = (uint32_t)payload_bytes,
+		.sequence = writer->sequence,
+	};
+	struct iovec all[PARTS_MAX + 2] = { { &chunk, sizeof(chunk) } };
+	for (int i = 0; i < n_parts; i++) {
+		chunk.payload_crc = crc32c(chunk.payload_crc, parts[i].iov_base, parts[i].iov_len);
+		all[1 + i] = parts[i];
+	}
+	chunk.header_crc = crc32c(0, &chunk, offsetof(struct warpspan_chunk, header_crc));
+	const size_t padding = -payload_bytes & (WARPSPAN_CHUNK_ALIGNMENT - 1);
+	all[1 + n_parts] = (struct iovec){ (void *)(uintptr_t)zeros, padding };
+	const int system_errno = write_all(writer->fd, all, n_parts + 2);
+	if (system_errno != 0) {
+		/* A reader copes with a torn tail too, so a failure to cut it off changes nothing. */
+		if (ftruncate(writer->fd, (off_t)writer->bytes) == 0)
+			lseek(writer->fd, (off_t)writer->bytes, SEEK_SET);
+		return fail(writer, error, system_errno, "cannot write");
+	}
+	writer->bytes += sizeof(chunk) + payload_bytes + padding;
+	writer->sequence++;
+	writer->n_segments += n_segments;
+	writer->n_launches += n_launches;
+	return WARPSPAN_OK;
+}
+
+int warpspan_writer_append(struct warpspan_writer *writer, enum warpspan_chunk_type type, const struct iovec *parts,
+			   int n_parts, struct warpspan_error *error)
+{
+	const int saved_errno = errno;
+	const int result = append(writer, type, parts, n_parts, error);
+	errno = saved_errno;
+	return result;
+}
+
+uint64_t warpspan_writer_bytes(const struct warpspan_writer *writer)
+{
+	return writer->bytes;
+}
+
+int warpspan_writer_finish(struct warpspan_writer *writer, struct warpspan_error *error)
+{
+	const int saved_errno = errno;
+	struct timespec now = { 0 };
+	clock_gettime(CLOCK_REALTIME, &now);
+	struct warpspan_end end = {
+		.chunks = writer->sequence,
+		.segments = writer->n_segments,
+		.launches = writer->n_launches,
+		.time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
+	};
+	const struct iovec part = { &end, sizeof(end) };
+	int result = append(writer, WARPSPAN_CHUNK_END, &part, 1, error);
+	/* Some file systems report a failed write only here. */
+	if (close(writer->fd) != 0 && errno != EINTR && result == WARPSPAN_OK)
+		result = fail(writer, error, errno, "cannot close");
+	free(writer);
+	errno = saved_errno;
+	return result;
+}
+
+struct warpspan_writer *warpspan_writer_close(struct warpspan_writer *writer)
+{
+	if (writer != NULL) {
+		const int saved_errno = errno;
+		close(writer->fd);
+		free(writer);
+		errno = saved_errno;
+	}
+	return NULL;
+}
