@@ -128,11 +128,13 @@ struct warpspan_lost {
 /* The clock of one device. */
 struct warpspan_clock_fit {
 	uint32_t device;
-	uint32_t tick_ns; /* detected step of %globaltimer */
-	double rate_hz;   /* SM cycles per second, over all SMs */
-	double error_ns;  /* bound on what two SMs may disagree: the widest half interval over SMs */
+	uint32_t tick_ns;        /* detected step of %globaltimer */
+	double rate_hz;          /* SM cycles per second, over all SMs */
+	double error_ns;         /* bound on how far a time may be from the truth: the widest half interval over SMs */
+	double typical_error_ns; /* the same bound for the middle SM */
 	uint32_t n_sms, n_pairs;
-	bool fitted; /* false: too few pairs; rate from the driver's stated clock, error_ns is a tick and more */
+	uint32_t n_epochs; /* stretches of time with a rate of their own; 1: the rate was constant */
+	bool fitted;       /* false: too few pairs; rate from the driver's stated clock, error_ns is a tick and more */
 };
 
 struct warpspan_model {
@@ -184,7 +186,11 @@ struct warpspan_model {
 /* Reads and decodes a capture, also one that is still being written. WARPSPAN_OK or WARPSPAN_DAMAGED: the caller owns
  * *ret_model; on a negative result nothing is written there. Memory is bounded by a small multiple of the file. */
 int warpspan_model_load(const char *path, struct warpspan_model **ret_model, struct warpspan_error *error);
-/* Returns NULL; NULL is fine. */
+/* The same from memory, which is copied; `name` is what messages call it. */
+int warpspan_model_from_bytes(const char *name, const void *bytes, size_t n_bytes, struct warpspan_model **ret_model,
+			      struct warpspan_error *error);
+/* Frees the model, each array and each text on its own (so one put together by hand may be handed in, too). Returns
+ * NULL; NULL is fine. */
 struct warpspan_model *warpspan_model_destroy(struct warpspan_model *model);
 
 /* The settings under which this capture would have lost nothing, 0 when nothing was lost. */

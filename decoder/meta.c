@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * meta.c - reads META chunks: one JSON object with one key each.
+ *
+ * Every object is described by a table of its fields, so reading, defaults and complaints exist once. A field that is
+ * missing or of another type keeps its default (0, "") and is noted as damage; a field nobody asked for is skipped.
+ */
+#include "meta.h"
+
+#include <cjson/cJSON.h>
+
+enum field_type {
+	FIELD_U32,
+	FIELD_U64,   /* a number, or a decimal string */
+	FIELD_TEXT,  /* char *, owned */
+	FIELD_RANK,  /* the same; null is "" */
+	FIELD_WORDS, /* char *, owned: an array of strings as one command line */
+};
+
+struct field {
+	const char *key;
+	enum field_type type;
+	size_t offset; /* in the struct it goes to */
+};
+
+#define FIELD(key, type, object, member)                                     \
+	{                                                                    \
+		key, FIELD_##type, __builtin_offsetof(struct object, member) \
+	}
+
+static const struct field session_fields[] = {
+	FIELD("version", TEXT, meta_session, version),
+	FIELD("host", TEXT, meta_session, host),
+	FIELD("rank", RANK, meta_session, rank),
+	FIELD("command", WORDS, meta_session, command),
+	FIELD("pid", U32, meta_session, pid),
+	FIELD("number", U32, meta_session, number),
+	FIELD("start_realtime_ns", U64, meta_session, start_realtime_ns),
+	FIELD("start_monotonic_ns", U64, meta_session, start_monotonic_ns),
+	FIELD("arena_bytes", U64, meta_session, arena_bytes),
+	FIELD("words_asked", U32, meta_session, words_asked),
+	FIELD("words_least", U32, meta_session, words_least),
+	FIELD("words_enough", U32, meta_session, words_enough),
+	FIELD("words_most", U32, meta_session, words_most),
+};
+static const struct field device_fields[] = {
+	FIELD("ordinal", U32, warpspan_device, ordinal), FIELD("name", TEXT, warpspan_device, name),
+	FIELD("uuid", TEXT, warpspan_device, uuid),      FIELD("compute", TEXT, warpspan_device, compute),
+	FIELD("sms", U32, warpspan_device, n_sms),       FIELD("clock_khz", U32, warpspan_device, clock_khz),
+};
+static const struct field context_fields[] = {
+	FIELD("number", U32, meta_context, number),
+	FIELD("device", U32, meta_context, device),
+};
+static const struct field kernel_fields[] = {
+	FIELD("number", U32, warpspan_kernel, number),
+	FIELD("module", U32, warpspan_kernel, module),
+	FIELD("name", TEXT, warpspan_kernel, name),
+	FIELD("demangled", TEXT, warpspan_kernel, demangled),
+};
+#define N_FIELDS(fields) (sizeof(fields) / sizeof((fields)[0]))
+
+/* Where complaints about one chunk go. */
+struct place {
+	const char *path;
+	uint64_t offset;
+	struct damage *damage;
+};
+
+static int complain(const struct place *place, const char *object, const char *key, const char *what)
+{
+	return damage_add(place->damage, place->offset, "'%.200s': the \"%s\" object at byte %llu: %s%s%s", place->path,
+			  object, (unsigned long long)place->offset, key, key[0] != '\0' ? " " : "", what);
+}
+
+/* A whole number up to `most`, from a number or a decimal string. */
+static bool read_number(const cJSON *item, uint64_t most, uint64_t *ret_value)
+{
+	uint64_t value = 0;
+	if (cJSON_IsNumber(item)) {
+		if (!(item->valuedouble >= 0 && item->valuedouble <= 9007199254740992.0) ||
+		    item->valuedouble != (double)(uint64_t)item->valuedouble)
+			return false;
+		value = (uint64_t)item->valuedouble;
+	} else if (cJSON_IsString(item) && item->valuestring[0] != '\0') {
+		for (const char *at = item->valuestring; *at != '\0'; at++) {
+			if (*at < '0' || *at > '9' || __builtin_mul_overflow(value, 10u, &value) ||
+			    __builtin_add_overflow(value, (unsigned)(*at - '0'), &value))
+				return false;
+		}
+	} else {
+		return false;
+	}
+	if (value > most)
+		return false;
+	*ret_value = value;
+	return true;
+}
+
+static bool is_plain_word(const char *word)
+{
+	for (const char *at = word; *at != '\0'; at++)
+		if (strchr(" \t\n'\"\\$`;&|<>()*?[]#~!{}", *at) != NULL)
+			return false;
+	return word[0] != '\0';
+}
+
+/* Arguments as one would type them: those a shell would split are in single quotes. *ret_text is NULL when an argument
+ * is no string. */
+static int read_words(const cJSON *item, char **ret_text)
+{
+	char *text = NULL;
+	size_t n_bytes = 0;
+	FILE *out;
+	*ret_text = NULL;
+	const cJSON *word;
+	cJSON_ArrayForEach(word, item) if (!cJSON_IsString(word)) return WARPSPAN_OK;
+	if (!cJSON_IsArray(item))
+		return WARPSPAN_OK;
+	out = open_memstream(&text, &n_bytes);
+	if (out == NULL)
+		return WARPSPAN_NO_MEMORY;
+	const char *between = "";
+	cJSON_ArrayForEach(word, item)
+	{
+		const char *quote = is_plain_word(word->valuestring) ? "" : "'";
+		fprintf(out, "%s%s", between, quote);
+		for (const char *at = word->valuestring; *at != '\0'; at++) {
+			if (*at == '\'')
+				fputs("'\\''", out);
+			else
+				fputc(*at, out);
+		}
+		fputs(quote, out);
+		between = " ";
+	}
+	const bool failed = ferror(out) != 0;
+	if (fclose(out) != 0 || failed) {
+		free(text);
+		return WARPSPAN_NO_MEMORY;
+	}
+	*ret_text = text;
+	return WARPSPAN_OK;
+}
+
+/* Reads a text field into *text (NULL before); leaves NULL where the item is not of the type. */
+static int read_text(const cJSON *item, enum field_type type, char **text)
+{
+	if (type == FIELD_WORDS)
+		return read_words(item, text);
+	const char *found = cJSON_GetStringValue(item);
+	if (found == NULL && type == FIELD_RANK && cJSON_IsNull(item))
+		found = "";
+	if (found == NULL)
+		return WARPSPAN_OK;
+	*text = strdup(found);
+	return *text == NULL ? WARPSPAN_NO_MEMORY : WARPSPAN_OK;
+}
+
+static int read_field(const cJSON *object, const struct field *field, char *base, bool *ret_good)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, field->key);
+	char *to = base + field->offset;
+	if (field->type == FIELD_U32 || field->type == FIELD_U64) {
+		uint64_t value = 0;
+		*ret_good = read_number(item, field->type == FIELD_U32 ? UINT32_MAX : UINT64_MAX, &value);
+		if (field->type == FIELD_U64)
+			memcpy(to, &value, sizeof(value));
+		else
+			*(uint32_t *)(void *)to = (uint32_t)value;
+		return WARPSPAN_OK;
+	}
+	char *text = NULL;
+	int result = read_text(item, field->type, &text);
+	*ret_good = text != NULL;
+	if (result == WARPSPAN_OK && text == NULL) {
+		text = strdup("");
+		result = text == NULL ? WARPSPAN_NO_MEMORY : WARPSPAN_OK;
+	}
+	memcpy(to, &text, sizeof(text));
+	return result;
+}
+
+/* Fills a zeroed struct from its table. Texts are set in every case but NO_MEMORY. */
+static int read_fields(const cJSON *object, const struct field *fields, size_t n_fields, void *to,
+		       const struct place *place)
+{
+	for (size_t i = 0; i < n_fields; i++) {
+		bool good = true;
+		int result = read_field(object, &fields[i], to, &good);
+		if (result == WARPSPAN_OK && !good)
+			result = complain(place, object->string, fields[i].key,
+					  cJSON_HasObjectItem(object, fields[i].key) ? "has the wrong type"
+										     : "is missing");
+		if (result < 0)
+			return result;
+	}
+	return WARPSPAN_OK;
+}
+
+static void session_finish(struct meta_session *session)
+{
+	free(session->version);
+	free(session->host);
+	free(session->rank);
+	free(session->command);
+	memset(session, 0, sizeof(*session));
+}
+
+void device_finish(struct warpspan_device *device)
+{
+	free(device->name);
+	free(device->uuid);
+	free(device->compute);
+}
+
+void kernel_finish(struct warpspan_kernel *kernel)
+{
+	free(kernel->name);
+	free(kernel->demangled);
+}
+
+static int add_session(struct meta *meta, const cJSON *object, const struct place *place)
+{
+	if (meta->has_session)
+		return complain(place, object->string, "", "a second one; the first holds");
+	const int result = read_fields(object, session_fields, N_FIELDS(session_fields), &meta->session, place);
+	meta->has_session = true;
+	return result;
+}
+
+static int add_device(struct meta *meta, const cJSON *object, const struct place *place)
+{
+	struct warpspan_device device = { 0 };
+	if (meta->devices.n == META_DEVICES_MAX)
+		return complain(place, object->string, "", "there are too many of them");
+	int result = read_fields(object, device_fields, N_FIELDS(device_fields), &device, place);
+	for (size_t i = 0; result >= 0 && i < meta->devices.n; i++)
+		if (meta->devices.items[i].ordinal == device.ordinal) {
+			device_finish(&device);
+			return complain(place, object->string, "ordinal", "was told before; the first holds");
+		}
+	struct warpspan_device *added = result >= 0 ? array_add(&meta->devices) : NULL;
+	if (added == NULL) {
+		device_finish(&device);
+		return WARPSPAN_NO_MEMORY;
+	}
+	*added = device;
+	return result;
+}
+
+static int add_context(struct meta *meta, const cJSON *object, const struct place *place)
+{
+	struct meta_context context = { 0 };
+	if (meta->contexts.n == META_CONTEXTS_MAX)
+		return complain(place, object->string, "", "there are too many of them");
+	const int result = read_fields(object, context_fields, N_FIELDS(context_fields), &context, place);
+	struct meta_context *added = result >= 0 ? array_add(&meta->contexts) : NULL;
+	if (added == NULL)
+		return WARPSPAN_NO_MEMORY;
+	*added = context;
+	return result;
+}
+
+static int add_kernel(struct meta *meta, const cJSON *object, const struct place *place)
+{
+	struct warpspan_kernel kernel = { 0 };
+	const int result = read_fields(object, kernel_fields, N_FIELDS(kernel_fields), &kernel, place);
+	struct warpspan_kernel *added = result >= 0 ? array_add(&meta->kernels) : NULL;
+	if (added == NULL) {
+		kernel_finish(&kernel);
+		return WARPSPAN_NO_MEMORY;
+	}
+	*added = kernel;
+	return result;
+}
+
+/* Cumulative: a value that was told before is replaced. */
+static int add_counters(struct meta *meta, const cJSON *object, const struct place *place)
+{
+	const cJSON *item;
+	cJSON_ArrayForEach(item, object)
+	{
+		uint64_t value = 0;
+		if (!read_number(item, UINT64_MAX, &value)) {
+			const int result = complain(place, object->string, item->string, "has the wrong type");
+			if (result < 0)
+				return result;
+			continue;
+		}
+		size_t i = 0;
+		while (i < meta->counters.n && strcmp(meta->counters.items[i].name, item->string) != 0)
+			i++;
+		if (i == META_COUNTERS_MAX)
+			return complain(place, object->string, "", "there are too many of them");
+		if (i == meta->counters.n) {
+			char *name = strdup(item->string);
+			if (name == NULL || array_add(&meta->counters) == NULL) {
+				free(name);
+				return WARPSPAN_NO_MEMORY;
+			}
+			meta->counters.items[i].name = name;
+		}
+		meta->counters.items[i].value = value;
+	}
+	return WARPSPAN_OK;
+}
+
+static const struct {
+	const char *key;
+	int (*add)(struct meta *meta, const cJSON *object, const struct place *place);
+} objects[] = {
+	{ "session", add_session }, { "device", add_device },     { "context", add_context },
+	{ "kernel", add_kernel },   { "counters", add_counters },
+};
+
+int meta_add_chunk(struct meta *meta, const struct capture_chunk *chunk, const char *path, struct damage *damage)
+{
+	const struct place place = { path, chunk->offset, damage };
+	cJSON *root = cJSON_ParseWithLength((const char *)chunk->payload, chunk->payload_bytes);
+	int result = WARPSPAN_OK;
+	const cJSON *object = root != NULL ? root->child : NULL;
+	if (!cJSON_IsObject(root) || !cJSON_IsObject(object)) {
+		result = damage_add(damage, chunk->offset, "'%.200s': the metadata at byte %llu is not a JSON object",
+				    path, (unsigned long long)chunk->offset);
+	} else {
+		for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
+			if (strcmp(objects[i].key, object->string) == 0)
+				result = objects[i].add(meta, object, &place);
+	}
+	cJSON_Delete(root);
+	return result;
+}
+
+static bool set_if_null(char **text, const char *value)
+{
+	if (*text == NULL)
+		*text = strdup(value);
+	return *text != NULL;
+}
+
+int meta_complete(struct meta *meta)
+{
+	struct meta_session *session = &meta->session;
+	if (set_if_null(&session->version, "") && set_if_null(&session->host, "") && set_if_null(&session->rank, "") &&
+	    set_if_null(&session->command, ""))
+		return WARPSPAN_OK;
+	return WARPSPAN_NO_MEMORY;
+}
+
+static int add_unknown_device(struct meta *meta)
+{
+	struct warpspan_device *device = array_add(&meta->devices);
+	if (device == NULL)
+		return WARPSPAN_NO_MEMORY;
+	if (set_if_null(&device->name, "unknown device") && set_if_null(&device->uuid, "") &&
+	    set_if_null(&device->compute, ""))
+		return WARPSPAN_OK;
+	device_finish(device);
+	meta->devices.n--;
+	return WARPSPAN_NO_MEMORY;
+}
+
+static int find_device(struct meta *meta, uint32_t context, uint64_t offset, const char *path, struct damage *damage,
+		       uint32_t *ret_device)
+{
+	for (size_t i = 0; i < meta->contexts.n; i++) {
+		if (meta->contexts.items[i].number != context)
+			continue;
+		for (size_t k = 0; k < meta->devices.n; k++)
+			if (meta->devices.items[k].ordinal == meta->contexts.items[i].device) {
+				*ret_device = (uint32_t)k;
+				return WARPSPAN_OK;
+			}
+		break;
+	}
+	int result =
+		damage_add(damage, offset, "'%.200s': no metadata tells the device of context %u, used at byte %llu",
+			   path, context, (unsigned long long)offset);
+	if (result >= 0 && meta->devices.n == 0)
+		result = add_unknown_device(meta);
+	if (result < 0)
+		return result;
+	*ret_device = 0;
+	return WARPSPAN_OK;
+}
+
+int meta_device_of(struct meta *meta, uint32_t context, uint64_t offset, const char *path, struct damage *damage,
+		   uint32_t *ret_device)
+{
+	const uint32_t known = map_find(&meta->device_of_context, context, 0);
+	if (known != MAP_NONE) {
+		*ret_device = known;
+		return WARPSPAN_OK;
+	}
+	const int result = find_device(meta, context, offset, path, damage, ret_device);
+	if (result == WARPSPAN_OK && map_set(&meta->device_of_context, context, 0, *ret_device) < 0)
+		return WARPSPAN_NO_MEMORY;
+	return result;
+}
+
+void meta_finish(struct meta *meta)
+{
+	session_finish(&meta->session);
+	for (size_t i = 0; i < meta->devices.n; i++)
+		device_finish(&meta->devices.items[i]);
+	for (size_t i = 0; i < meta->kernels.n; i++)
+		kernel_finish(&meta->kernels.items[i]);
+	for (size_t i = 0; i < meta->counters.n; i++)
+		free(meta->counters.items[i].name);
+	free(meta->devices.items);
+	free(meta->contexts.items);
+	free(meta->kernels.items);
+	free(meta->counters.items);
+	map_finish(&meta->device_of_context);
+	memset(meta, 0, sizeof(*meta));
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * meta.h - what the META chunks say: the session, devices, contexts, modules, kernels and counters.
+ */
+#ifndef WARPSPAN_META_H
+#define WARPSPAN_META_H
+
+#include "capture.h"
+#include "map.h"
+#include "model.h"
+
+/* More of these than any machine has are refused: they are looked through one by one. */
+#define META_DEVICES_MAX  1024
+#define META_CONTEXTS_MAX 4096
+#define META_COUNTERS_MAX 256
+
+struct meta_session {
+	char *version, *host, *rank, *command; /* NULL until a "session" object was read */
+	uint32_t pid, number;
+	uint64_t start_realtime_ns, start_monotonic_ns;
+	uint64_t arena_bytes;
+	uint32_t words_asked, words_least, words_enough, words_most;
+};
+
+struct meta_context {
+	uint32_t number;
+	uint32_t device; /* its ordinal */
+};
+
+struct meta {
+	struct meta_session session;
+	bool has_session;
+	ARRAY(struct warpspan_device) devices;
+	ARRAY(struct meta_context) contexts;
+	ARRAY(struct warpspan_kernel) kernels;
+	ARRAY(__typeof__(*((struct warpspan_model *)0)->counters)) counters;
+	struct map device_of_context; /* number -> index: answers given so far */
+};
+
+/* Adds what a META chunk says. Keys this version does not know are skipped. */
+int meta_add_chunk(struct meta *meta, const struct capture_chunk *chunk, const char *path, struct damage *damage);
+/* After the last chunk: fills what no chunk told with empty values. */
+int meta_complete(struct meta *meta);
+/* Index of the device of a context. A context no chunk told of is put on the first device (one called "unknown device"
+ * when there is none), and noted as damage once. */
+int meta_device_of(struct meta *meta, uint32_t context, uint64_t offset, const char *path, struct damage *damage,
+		   uint32_t *ret_device);
+void meta_finish(struct meta *meta);
+
+void device_finish(struct warpspan_device *device);
+void kernel_finish(struct warpspan_kernel *kernel);
+
+#endif
