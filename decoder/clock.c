@@ -33,10 +33,13 @@
 #define WELL_DETERMINED 0.02       /* a range of slopes narrower than this share of itself determines the rate */
 #define ROUNDING_NS     0.5
 #define TICK_MOST       4096u /* a detected step beyond is taken for chance */
-#define TICK_FEW        8     /* fewer different steps than this are few */
+#define TICK_FEW        8     /* fewer steps than this are few */
+#define TICK_SAMPLE     4096  /* steps looked at one by one */
+#define HELD_UP_NS      256   /* held up for so long, a pair is left out, if another proves it */
 
-/* How far a warp may have been held up between its two readings, tried in turn, ns. */
-static const double slacks[] = { 0, 8, 32, 128, 512 };
+/* How far a warp may have been held up between its two readings, tried in turn, ns. The first is the step of the
+ * counter itself. */
+static const double slacks[] = { 1, 8, 32, 128, 512 };
 #define N_SLACKS (sizeof(slacks) / sizeof(slacks[0]))
 
 /* An interval of one SM, relative to the first pair of the fit. */
@@ -100,28 +103,33 @@ static int by_value(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-/* The step that 98 of 100 of the sorted steps are multiples of, when they are many and different: the timer was
- * corrected now and then, which spoils the common divisor. 0: none. */
-static uint64_t step_of_most(const uint64_t *steps, size_t n)
+/* Is `step` what 98 of 100 of the sorted steps are multiples of, in many different ways? */
+static bool is_step_of_most(const uint64_t *steps, size_t n, uint64_t step)
 {
-	uint64_t usual = 0;
-	size_t usual_n = 0, n_multiples = 0, n_different = 0;
-	for (size_t i = 0, run = 0; i < n && steps[i] <= TICK_MOST; i++) {
-		run = i > 0 && steps[i] == steps[i - 1] ? run + 1 : 1;
-		if (run > usual_n) {
-			usual_n = run;
-			usual = steps[i];
-		}
-	}
-	if (usual == 0 || n < 64)
-		return 0;
+	size_t n_multiples = 0, n_different = 0;
 	for (size_t i = 0; i < n; i++) {
-		if (steps[i] % usual != 0)
+		if (steps[i] % step != 0)
 			continue;
 		n_multiples++;
 		n_different += i == 0 || steps[i] != steps[i - 1];
 	}
-	return n_multiples >= n - n / 50 && n_different >= 16 ? usual : 0;
+	return n_multiples >= n - n / 50 && n_different >= 16;
+}
+
+/* The largest step that holds for nearly all: a timer that is corrected now and then spoils the common divisor. 0:
+ * there are too few to tell. Steps that are rare themselves (1 in 200) are not tried. */
+static uint64_t step_of_most(const uint64_t *steps, size_t n)
+{
+	uint64_t found = 0;
+	if (n < 64)
+		return 0;
+	for (size_t i = 0, run = 0; i < n && steps[i] <= TICK_MOST; i++) {
+		run = i > 0 && steps[i] == steps[i - 1] ? run + 1 : 1;
+		const bool last = i + 1 == n || steps[i + 1] != steps[i];
+		if (last && run > n / 200 && is_step_of_most(steps, n, steps[i]))
+			found = steps[i];
+	}
+	return found;
 }
 
 int clock_detect_tick(const uint64_t *timers, size_t n, uint32_t *ret_tick)
@@ -144,8 +152,11 @@ int clock_detect_tick(const uint64_t *timers, size_t n, uint32_t *ret_tick)
 	} else if (n_steps < TICK_FEW || divisor > TICK_MOST) {
 		tick = plausible_step(divisor);
 	} else {
-		qsort(steps, n_steps, sizeof(*steps), by_value);
-		const uint64_t usual = step_of_most(steps, n_steps);
+		const size_t n_kept = n_steps < TICK_SAMPLE ? n_steps : TICK_SAMPLE;
+		for (size_t i = 0; i < n_kept; i++)
+			steps[i] = steps[i * (n_steps / n_kept)];
+		qsort(steps, n_kept, sizeof(*steps), by_value);
+		const uint64_t usual = step_of_most(steps, n_kept);
 		if (usual > tick)
 			tick = usual;
 	}
@@ -557,6 +568,46 @@ static int by_sm_and_timer(const void *left, const void *right)
 	return (a->cycles > b->cycles) - (a->cycles < b->cycles);
 }
 
+static int by_sm_and_cycles(const void *left, const void *right)
+{
+	const struct clock_pair *a = left, *b = right;
+	if (a->sm != b->sm)
+		return a->sm < b->sm ? -1 : 1;
+	if (a->cycles != b->cycles)
+		return a->cycles < b->cycles ? -1 : 1;
+	return (a->timer_ns > b->timer_ns) - (a->timer_ns < b->timer_ns);
+}
+
+/* Leaves out pairs that others prove wrong: of two pairs of an SM the one with the higher count was read later, so if
+ * its timer is earlier by more than a tick, its warp was held up (preempted) between the two readings. Where that
+ * seems to be true of many, it is the counter that was set back, and all stay. Returns how many pairs are left. */
+static size_t drop_held_up(struct clock_pair *pairs, size_t n_pairs, uint32_t tick_ns)
+{
+	size_t n_kept = 0;
+	qsort(pairs, n_pairs, sizeof(*pairs), by_sm_and_cycles);
+	for (size_t first = 0, end; first < n_pairs; first = end) {
+		uint64_t latest = 0;
+		size_t n_held_up = 0;
+		for (end = first; end < n_pairs && pairs[end].sm == pairs[first].sm; end++) {
+			if (pairs[end].timer_ns >= latest)
+				latest = pairs[end].timer_ns;
+			else
+				n_held_up += latest - pairs[end].timer_ns > (uint64_t)tick_ns + HELD_UP_NS;
+		}
+		const bool drop = n_held_up <= (end - first) / 20;
+		latest = 0;
+		for (size_t i = first; i < end; i++) {
+			const struct clock_pair pair = pairs[i];
+			if (pair.timer_ns >= latest)
+				latest = pair.timer_ns;
+			else if (drop && latest - pair.timer_ns > (uint64_t)tick_ns + HELD_UP_NS)
+				continue;
+			pairs[n_kept++] = pair;
+		}
+	}
+	return n_kept;
+}
+
 static int find_sms(struct fitter *fitter)
 {
 	for (size_t i = 0; i < fitter->n_pairs; i++)
@@ -616,15 +667,30 @@ static int summarise(struct fitter *fitter)
 	return WARPSPAN_OK;
 }
 
+static int find_tick(const struct clock_pair *pairs, size_t n_pairs, uint32_t *ret_tick_ns)
+{
+	uint64_t *timers = malloc(n_pairs * sizeof(*timers));
+	if (timers == NULL)
+		return WARPSPAN_NO_MEMORY;
+	for (size_t i = 0; i < n_pairs; i++)
+		timers[i] = pairs[i].timer_ns;
+	qsort(timers, n_pairs, sizeof(*timers), by_value);
+	const int result = clock_detect_tick(timers, n_pairs, ret_tick_ns) < 0 ? WARPSPAN_NO_MEMORY : WARPSPAN_OK;
+	free(timers);
+	return result;
+}
+
 int device_clock_fit(struct device_clock *clock, struct clock_pair *pairs, size_t n_pairs, uint32_t clock_khz)
 {
-	struct fitter fitter = { .clock = clock, .pairs = pairs, .n_pairs = n_pairs };
-	qsort(pairs, n_pairs, sizeof(*pairs), by_sm_and_timer);
+	struct fitter fitter = { .clock = clock, .pairs = pairs };
+	int result = find_tick(pairs, n_pairs, &clock->fit.tick_ns);
+	if (result < 0)
+		return result;
+	fitter.n_pairs = drop_held_up(pairs, n_pairs, clock->fit.tick_ns);
+	qsort(pairs, fitter.n_pairs, sizeof(*pairs), by_sm_and_timer);
 	if (clock_khz > 0)
 		fitter.nominal = clamp(1e6 / clock_khz, PERIOD_LEAST, PERIOD_MOST);
-	int result = find_sms(&fitter);
-	if (result == WARPSPAN_OK && clock_detect_tick(fitter.timers, n_pairs, &clock->fit.tick_ns) < 0)
-		result = WARPSPAN_NO_MEMORY;
+	result = find_sms(&fitter);
 	if (result == WARPSPAN_OK) {
 		clock->base_ns = fitter.timers[0];
 		fitter.tick = clock->fit.tick_ns;
@@ -678,6 +744,9 @@ static const struct clock_line *line_of(const struct device_clock *clock, const 
 		else
 			high = middle;
 	}
+	/* An SM whose pairs of this epoch were all left out: its line of another. */
+	if (clock->lines.items[low].sm != pair->sm && low + 1 < clock->lines.n)
+		low++;
 	return &clock->lines.items[low];
 }
 
@@ -701,12 +770,13 @@ double device_clock_line(const struct device_clock *clock, const struct clock_pa
 	const double cycles = (double)(close->cycles - open->cycles);
 	const double end = time_at(last, close->cycles);
 	double least = fmin(first->period, last->period), most = fmax(first->period, last->period);
-	for (const struct clock_line *line = first; line < last; line++) {
+	for (const struct clock_line *line = first; line < last && line->sm == first->sm; line++) {
 		least = fmin(least, line->period);
 		most = fmax(most, line->period);
 	}
 	const double middle = (*ret_start + end) / 2;
 	*ret_period = cycles > 0 ? clamp((end - *ret_start) / cycles, least, most) : first->period;
 	*ret_start = middle - *ret_period * cycles / 2;
-	return fmax(first->error_ns, last->error_ns);
+	/* A quarter of what one rate alone would be off by is how far two rates bend away from their chord. */
+	return fmax(first->error_ns, last->error_ns) + (most - least) * cycles / 4;
 }
