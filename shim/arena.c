@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * arena.c - allocates, swaps and clears the arenas of a context. See arena.h.
+ */
+#include "arena.h"
+
+#include "driver.h"
+#include "log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Arenas start on cache lines of their own. */
+#define ARENA_ALIGNMENT 256u
+
+static uint64_t control_bytes(void)
+{
+	return (sizeof(struct warpspan_control) + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
+}
+
+/* Takes `buffer` bytes for the arenas, or the half of it, and so on. */
+static CUresult allocate(struct warpspan_arenas *arenas, uint64_t buffer)
+{
+	CUresult result;
+
+	for (;; buffer /= 2) {
+		arenas->arena_bytes = buffer / WARPSPAN_N_ARENAS / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
+		result = warpspan_driver.cuMemAlloc_v2(&arenas->memory,
+						       control_bytes() + WARPSPAN_N_ARENAS * arenas->arena_bytes);
+		if (result != CUDA_ERROR_OUT_OF_MEMORY || buffer / 2 < WARPSPAN_LEAST_BUFFER)
+			return result;
+	}
+}
+
+static void place(struct warpspan_arenas *arenas)
+{
+	arenas->control = arenas->memory;
+	for (unsigned i = 0; i < WARPSPAN_N_ARENAS; i++) {
+		arenas->side[i].address = arenas->memory + control_bytes() + i * arenas->arena_bytes;
+		arenas->side[i].state = WARPSPAN_ARENA_EMPTY;
+	}
+	arenas->active = 0;
+	arenas->side[0].state = WARPSPAN_ARENA_ACTIVE;
+}
+
+static CUresult fill(struct warpspan_arenas *arenas)
+{
+	struct warpspan_control control = {
+		.arena = arenas->side[arenas->active].address,
+		.arena_bytes = arenas->arena_bytes,
+		.words_asked = arenas->words_asked,
+		.words_least = WARPSPAN_WORDS_LEAST,
+		.words_most = WARPSPAN_WORDS_MOST,
+		.words_enough = WARPSPAN_WORDS_ENOUGH,
+	};
+	CUresult result;
+
+	result = warpspan_driver.cuMemsetD8Async(
+		arenas->memory, 0, control_bytes() + WARPSPAN_N_ARENAS * arenas->arena_bytes, arenas->stream);
+	return result != CUDA_SUCCESS
+		       ? result
+		       : warpspan_driver_write(arenas->control, &control, sizeof(control), arenas->stream);
+}
+
+struct warpspan_arenas *warpspan_arenas_create(const struct warpspan_settings *settings, CUresult *ret_error)
+{
+	struct warpspan_arenas *arenas = calloc(1, sizeof(*arenas));
+	CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+
+	if (arenas == NULL)
+		goto fail;
+	/* Segments stay 16-byte aligned with an even number of words. */
+	arenas->words_asked = settings->events_per_warp + settings->events_per_warp % 2;
+	result = warpspan_driver.cuStreamCreate(&arenas->stream, CU_STREAM_NON_BLOCKING);
+	if (result != CUDA_SUCCESS)
+		goto fail;
+	result = warpspan_driver.cuStreamCreate(&arenas->attach_stream, CU_STREAM_NON_BLOCKING);
+	if (result != CUDA_SUCCESS)
+		goto fail;
+	result = allocate(arenas, settings->buffer);
+	if (result != CUDA_SUCCESS)
+		goto fail;
+	place(arenas);
+	result = fill(arenas);
+	if (result != CUDA_SUCCESS)
+		goto fail;
+	if (!warpspan_arenas_stage(arenas, WARPSPAN_STAGING_BYTES)) {
+		result = CUDA_ERROR_OUT_OF_MEMORY;
+		goto fail;
+	}
+	if (2 * arenas->arena_bytes < settings->buffer / 2)
+		warpspan_warn(
+			"only %llu KiB of device memory for records, instead of WARPSPAN_BUFFER=%llu KiB: the device "
+			"is nearly full",
+			(unsigned long long)(2 * arenas->arena_bytes >> 10),
+			(unsigned long long)(settings->buffer >> 10));
+	return arenas;
+fail:
+	*ret_error = result;
+	if (arenas != NULL) {
+		if (arenas->memory != 0)
+			(void)warpspan_driver.cuMemFree_v2(arenas->memory);
+		if (arenas->attach_stream != NULL)
+			(void)warpspan_driver.cuStreamDestroy_v2(arenas->attach_stream);
+		if (arenas->stream != NULL)
+			(void)warpspan_driver.cuStreamDestroy_v2(arenas->stream);
+	}
+	return warpspan_arenas_forget(arenas);
+}
+
+struct warpspan_arenas *warpspan_arenas_forget(struct warpspan_arenas *arenas)
+{
+	if (arenas == NULL)
+		return NULL;
+	for (unsigned i = 0; i < WARPSPAN_N_ARENAS; i++)
+		free(arenas->side[i].pending);
+	if (!arenas->staging_pinned)
+		free(arenas->staging);
+	free(arenas);
+	return NULL;
+}
+
+uint64_t warpspan_arenas_room(const struct warpspan_arenas *arenas)
+{
+	return arenas->arena_bytes - sizeof(struct warpspan_arena);
+}
+
+CUresult warpspan_arena_look(struct warpspan_arenas *arenas, struct warpspan_arena_side *side, uint64_t *ret_used_bytes)
+{
+	struct warpspan_arena header;
+	const CUresult result = warpspan_driver_read(&header, side->address, sizeof(header), arenas->stream);
+	uint64_t used;
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	used = (header.tickets & WARPSPAN_TICKET_UNIT_MASK) * WARPSPAN_TICKET_UNIT_BYTES;
+	side->opened = header.tickets >> WARPSPAN_TICKET_UNIT_BITS;
+	side->closed = header.closed;
+	*ret_used_bytes = used < warpspan_arenas_room(arenas) ? used : warpspan_arenas_room(arenas);
+	return CUDA_SUCCESS;
+}
+
+bool warpspan_arenas_stage(struct warpspan_arenas *arenas, size_t bytes)
+{
+	void *memory = NULL;
+	bool pinned;
+
+	if (bytes <= arenas->staging_bytes)
+		return true;
+	/* Pinned memory is copied to several times as fast; ordinary memory will do. */
+	pinned = warpspan_driver.cuMemHostAlloc(&memory, bytes, 0) == CUDA_SUCCESS && memory != NULL;
+	if (!pinned)
+		memory = malloc(bytes);
+	if (memory == NULL)
+		return false;
+	if (arenas->staging_pinned)
+		(void)warpspan_driver.cuMemFreeHost(arenas->staging);
+	else
+		free(arenas->staging);
+	arenas->staging = memory;
+	arenas->staging_bytes = bytes;
+	arenas->staging_pinned = pinned;
+	return true;
+}
+
+CUresult warpspan_arenas_swap(struct warpspan_arenas *arenas)
+{
+	const unsigned next = (arenas->active + 1) % WARPSPAN_N_ARENAS;
+	const warpspan_u64 address = arenas->side[next].address;
+	/* Once the copy is complete, a warp that still takes a ticket in the old arena finds the new address when it
+	 * looks again, and voids its segment; one that took its ticket before is in the counters we read next. */
+	const CUresult result = warpspan_driver_write(arenas->control + offsetof(struct warpspan_control, arena),
+						      &address, sizeof(address), arenas->stream);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	arenas->side[arenas->active].state = WARPSPAN_ARENA_RETIRED;
+	arenas->side[next].state = WARPSPAN_ARENA_ACTIVE;
+	arenas->active = next;
+	return CUDA_SUCCESS;
+}
+
+CUresult warpspan_arena_clear(struct warpspan_arenas *arenas, struct warpspan_arena_side *side)
+{
+	CUresult result = warpspan_driver.cuMemsetD8Async(side->address, 0, arenas->arena_bytes, arenas->stream);
+
+	if (result == CUDA_SUCCESS)
+		result = warpspan_driver.cuStreamSynchronize(arenas->stream);
+	if (result != CUDA_SUCCESS)
+		return result;
+	side->state = WARPSPAN_ARENA_EMPTY;
+	side->walked_bytes = 0;
+	side->opened = 0;
+	side->closed = 0;
+	side->n_pending = 0;
+	return CUDA_SUCCESS;
+}
+
+CUresult warpspan_arenas_pause(struct warpspan_arenas *arenas)
+{
+	const warpspan_u64 none = 0;
+
+	return warpspan_driver_write(arenas->control + offsetof(struct warpspan_control, arena), &none, sizeof(none),
+				     arenas->stream);
+}

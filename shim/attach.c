@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * attach.c - looks for warpspan_ctx in a function's module and makes the module record. See attach.h.
+ *
+ * Runs on the launching thread, before its launch: only there is it certain that the module may be asked for (lazy
+ * loading), and only so is the first launch complete. Nothing here waits for the program's streams.
+ *
+ * One thread at a time prepares a context or module; others that need the same wait for it, not for ever: their
+ * launches would otherwise run before the module records. No lock is held while CUDA is called.
+ */
+#include "attach.h"
+
+#include "arena.h"
+#include "driver.h"
+#include "log.h"
+#include "session.h"
+#include "util.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TURN_PATIENCE_NS (10 * WARPSPAN_NS_PER_S)
+
+/* --- turns
+ * -------------------------------------------------------------------------------------------------------------- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t freed = PTHREAD_COND_INITIALIZER;
+static bool taken;
+
+static bool take_turn(void)
+{
+	const struct timespec deadline = warpspan_deadline(TURN_PATIENCE_NS);
+	bool mine;
+
+	pthread_mutex_lock(&lock);
+	while (taken && pthread_cond_timedwait(&freed, &lock, &deadline) != ETIMEDOUT)
+		;
+	mine = !taken;
+	taken = true;
+	pthread_mutex_unlock(&lock);
+	return mine;
+}
+
+static void give_turn(void)
+{
+	pthread_mutex_lock(&lock);
+	taken = false;
+	pthread_cond_signal(&freed);
+	pthread_mutex_unlock(&lock);
+}
+
+/* --- the symbol
+ * --------------------------------------------------------------------------------------------------------- */
+
+struct symbol {
+	CUmodule module;   /* of a CUfunction */
+	CUlibrary library; /* of a CUkernel */
+	CUdeviceptr address;
+	size_t bytes;
+};
+
+/* `function` is a CUfunction or a CUkernel; which, the driver tells. CUDA_ERROR_NOT_FOUND: the module has no context.
+ */
+static CUresult find_symbol(CUfunction function, struct symbol *ret)
+{
+	CUresult result;
+
+	memset(ret, 0, sizeof(*ret));
+	result = warpspan_driver.cuFuncGetModule(&ret->module, function);
+	if (result == CUDA_SUCCESS)
+		return warpspan_driver.cuModuleGetGlobal_v2(&ret->address, &ret->bytes, ret->module,
+							    WARPSPAN_CTX_SYMBOL);
+	ret->module = NULL;
+	if (warpspan_driver.cuKernelGetLibrary == NULL || warpspan_driver.cuLibraryGetGlobal == NULL)
+		return result;
+	result = warpspan_driver.cuKernelGetLibrary(&ret->library, (CUkernel)function);
+	if (result != CUDA_SUCCESS)
+		return result;
+	return warpspan_driver.cuLibraryGetGlobal(&ret->address, &ret->bytes, ret->library, WARPSPAN_CTX_SYMBOL);
+}
+
+/* Drivers before 12.3 do not tell names: such kernels are told apart by their handle. */
+static void find_name(CUfunction function, const struct symbol *symbol, char *ret_name, size_t bytes)
+{
+	const char *name = NULL;
+	CUresult result = CUDA_ERROR_NOT_SUPPORTED;
+
+	if (symbol->library != NULL && warpspan_driver.cuKernelGetName != NULL)
+		result = warpspan_driver.cuKernelGetName(&name, (CUkernel)function);
+	else if (symbol->library == NULL && warpspan_driver.cuFuncGetName != NULL)
+		result = warpspan_driver.cuFuncGetName(&name, function);
+	if (result == CUDA_SUCCESS && name != NULL)
+		(void)snprintf(ret_name, bytes, "%s", name);
+	else
+		(void)snprintf(ret_name, bytes, "kernel_%p", (void *)function);
+}
+
+/* A kernel compiled for clusters of a fixed size has them without the launch saying so. */
+static void find_cluster(CUfunction function, const struct symbol *symbol, struct warpspan_kernel *kernel)
+{
+	static const CUfunction_attribute names[] = { CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH,
+						      CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT,
+						      CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH };
+	uint32_t cluster[3];
+
+	if (symbol->library != NULL &&
+	    (warpspan_driver.cuKernelGetFunction == NULL ||
+	     warpspan_driver.cuKernelGetFunction(&function, (CUkernel)function) != CUDA_SUCCESS))
+		return;
+	for (unsigned i = 0; i < 3; i++) {
+		int value = 0;
+
+		if (warpspan_driver.cuFuncGetAttribute(&value, names[i], function) != CUDA_SUCCESS)
+			return;
+		cluster[i] = value > 0 ? (uint32_t)value : 1;
+	}
+	memcpy(kernel->cluster, cluster, sizeof(cluster));
+}
+
+/* --- context and module
+ * ------------------------------------------------------------------------------------------------- */
+
+/* Returns why the context cannot be recorded from, or N_COUNTERS when it can. */
+static enum warpspan_counter prepare_context(struct warpspan_context *context)
+{
+	CUresult error = CUDA_SUCCESS;
+
+	switch (atomic_load_explicit(&context->state, memory_order_acquire)) {
+	case WARPSPAN_CONTEXT_READY:
+		return WARPSPAN_N_COUNTERS;
+	case WARPSPAN_CONTEXT_NEW:
+		break;
+	default:
+		return WARPSPAN_COUNTER_no_memory;
+	}
+	context->arenas = warpspan_arenas_create(warpspan_session_settings(), &error);
+	if (context->arenas == NULL) {
+		warpspan_error("no device memory for records on device %d: %s; its kernels run unprofiled",
+			       (int)context->device, warpspan_driver_error(error));
+		atomic_store_explicit(&context->state, WARPSPAN_CONTEXT_FAILED, memory_order_release);
+		return WARPSPAN_COUNTER_no_memory;
+	}
+	atomic_store_explicit(&context->state, WARPSPAN_CONTEXT_READY, memory_order_release);
+	return WARPSPAN_N_COUNTERS;
+}
+
+/* Reads the module's context and, if it is ours, points it at the control block. */
+static enum warpspan_counter attach_module(struct warpspan_module *module)
+{
+	struct warpspan_arenas *arenas = module->context->arenas;
+	const size_t offset = offsetof(struct warpspan_ctx, control);
+	struct warpspan_ctx ctx;
+	CUresult result = warpspan_driver_read(&ctx, module->address, sizeof(ctx), arenas->attach_stream);
+
+	if (result != CUDA_SUCCESS)
+		goto fail;
+	if (ctx.magic != WARPSPAN_CTX_MAGIC) {
+		warpspan_log_once(WARPSPAN_LOG_WARN, "a module has a variable called %s that is not ours; left alone",
+				  WARPSPAN_CTX_SYMBOL);
+		return WARPSPAN_COUNTER_abi_mismatch;
+	}
+	module->abi = ctx.abi;
+	if (ctx.abi != WARPSPAN_ABI_VERSION || ctx.ctx_bytes != sizeof(ctx)) {
+		warpspan_log_once(
+			WARPSPAN_LOG_WARN,
+			"a module was compiled with warpspan.cuh of ABI version %u, this library has version %u; "
+			"its kernels run unprofiled. Recompile it with the header of this version",
+			ctx.abi, WARPSPAN_ABI_VERSION);
+		return WARPSPAN_COUNTER_abi_mismatch;
+	}
+	ctx.control = arenas->control;
+	ctx.module = module->number;
+	result = warpspan_driver_write(module->address + offset, (const char *)&ctx + offset, sizeof(ctx) - offset,
+				       arenas->attach_stream);
+	if (result != CUDA_SUCCESS)
+		goto fail;
+	return WARPSPAN_N_COUNTERS;
+fail:
+	warpspan_log_once(WARPSPAN_LOG_WARN, "%s while attaching a module; its kernels run unprofiled",
+			  warpspan_driver_error(result));
+	return WARPSPAN_COUNTER_lookup_error;
+}
+
+/* The calling thread has the turn. */
+static void attach_selected(struct warpspan_module *module)
+{
+	enum warpspan_counter why = WARPSPAN_COUNTER_output;
+
+	if (atomic_load_explicit(&module->attached, memory_order_acquire))
+		return;
+	if (warpspan_session_begin()) {
+		why = prepare_context(module->context);
+		if (why == WARPSPAN_N_COUNTERS)
+			why = attach_module(module);
+	}
+	if (why == WARPSPAN_N_COUNTERS) {
+		atomic_store_explicit(&module->attached, true, memory_order_release);
+		warpspan_debug("module %u attached in context %u", module->number, module->context->number);
+	} else {
+		atomic_store_explicit(&module->why_not, why, memory_order_relaxed);
+	}
+}
+
+/* --- first sight
+ * -------------------------------------------------------------------------------------------------------- */
+
+/* The module has our symbol: the kernel, its module attached if it is to be. NULL: no memory, or no device. */
+static struct warpspan_kernel *register_kernel(CUfunction function, CUcontext current, const struct symbol *symbol)
+{
+	struct warpspan_context *context;
+	struct warpspan_module *module;
+	struct warpspan_kernel *kernel;
+	char name[4096];
+	CUdevice device;
+
+	if (warpspan_driver.cuCtxGetDevice(&device) != CUDA_SUCCESS)
+		return NULL;
+	context = warpspan_registry_context(current, device);
+	module = context != NULL ? warpspan_registry_module(context, symbol->address) : NULL;
+	if (module == NULL)
+		return NULL;
+	if (symbol->module != NULL)
+		module->handle = symbol->module;
+	if (symbol->library != NULL)
+		module->library = symbol->library;
+	find_name(function, symbol, name, sizeof(name));
+	kernel = warpspan_registry_kernel(module, name);
+	if (kernel == NULL)
+		return NULL;
+	find_cluster(function, symbol, kernel);
+	if (kernel->selected)
+		attach_selected(module);
+	return kernel;
+}
+
+static struct warpspan_kernel *look(CUfunction function, CUcontext current)
+{
+	const uint32_t epoch = warpspan_registry_epoch();
+	struct warpspan_kernel *kernel = &warpspan_not_instrumented;
+	struct symbol symbol;
+	const CUresult result = find_symbol(function, &symbol);
+
+	if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_FOUND) {
+		/* Not remembered: it may work next time. */
+		warpspan_count(WARPSPAN_COUNTER_lookup_error, 1);
+		warpspan_log_once(WARPSPAN_LOG_WARN, "%s while looking at a kernel; it runs unprofiled",
+				  warpspan_driver_error(result));
+		return NULL;
+	}
+	if (result == CUDA_SUCCESS && symbol.bytes != sizeof(struct warpspan_ctx)) {
+		warpspan_log_once(
+			WARPSPAN_LOG_WARN,
+			"a module was compiled with another version of warpspan.cuh (its %s has %zu bytes, not "
+			"%zu); its kernels run unprofiled",
+			WARPSPAN_CTX_SYMBOL, symbol.bytes, sizeof(struct warpspan_ctx));
+		warpspan_count(WARPSPAN_COUNTER_abi_mismatch, 1);
+	} else if (result == CUDA_SUCCESS) {
+		if (!take_turn()) {
+			warpspan_count(WARPSPAN_COUNTER_busy, 1);
+			return NULL;
+		}
+		kernel = register_kernel(function, current, &symbol);
+		give_turn();
+		if (kernel == NULL) {
+			warpspan_count(WARPSPAN_COUNTER_no_memory, 1);
+			return NULL;
+		}
+	}
+	warpspan_registry_remember(function, current, epoch, kernel);
+	return kernel;
+}
+
+struct warpspan_kernel *warpspan_attach(CUfunction function, CUcontext current, CUstream stream)
+{
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	struct warpspan_kernel *kernel;
+
+	/* The one question that is safe while a stream is being captured. Anything but a clear no counts as yes. */
+	if (warpspan_driver.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
+	    status != CU_STREAM_CAPTURE_STATUS_NONE) {
+		warpspan_count(WARPSPAN_COUNTER_capturing, 1);
+		return NULL;
+	}
+	/* Another thread may be capturing in the global mode, which forbids allocations to this one. */
+	if (warpspan_driver.cuThreadExchangeStreamCaptureMode(&mode) != CUDA_SUCCESS) {
+		warpspan_count(WARPSPAN_COUNTER_lookup_error, 1);
+		return NULL;
+	}
+	kernel = look(function, current);
+	(void)warpspan_driver.cuThreadExchangeStreamCaptureMode(&mode);
+	return kernel;
+}

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * drain.c - moves segments from the arenas into the capture. See drain.h.
+ *
+ * Warps write while we copy, and a copy reads memory in no particular order. So a copy alone proves nothing, unless
+ * the arena was quiet (as many segments closed as opened) before it began. Otherwise it is made twice: a segment that
+ * the first copy shows closed is final, and complete in the second.
+ *
+ *   0                 walked                used          room
+ *   | written, pending  | new segments ...    | free        |
+ *
+ * Segments are handed out in order, so the next one starts where the last one ends. Walking stops at a header that is
+ * not there yet. Segments that are walked over while open are remembered in side->pending.
+ *
+ * The order in the file is: what describes the launches, the launches, the sites, the segments. A launch is in the log
+ * before its kernel runs, so the log is read after the segments were copied.
+ */
+#include "drain.h"
+
+#include "arena.h"
+#include "driver.h"
+#include "launch_log.h"
+#include "log.h"
+#include "meta.h"
+#include "output.h"
+#include "sites.h"
+#include "util.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK_BYTES (1u << 20)
+/* Pending segments nearer than this share a copy. */
+#define WINDOW_GAP_BYTES (64u << 10)
+/* How long to wait for launches that are still in their calls. */
+#define LAUNCH_PATIENCE_NS (20 * WARPSPAN_NS_PER_MS)
+#define LAUNCHES_PER_CHUNK 1024u
+
+static struct warpspan_drain_totals totals;
+
+/* --- the chunk of segments being gathered ---------------------------------------------------------------------------
+ */
+
+static struct {
+	unsigned char *bytes;
+	size_t used, capacity;
+} chunk;
+
+static bool reserve(size_t bytes)
+{
+	size_t capacity = chunk.capacity != 0 ? chunk.capacity : CHUNK_BYTES + CHUNK_BYTES / 4;
+	unsigned char *memory;
+
+	while (capacity - chunk.used < bytes)
+		capacity *= 2;
+	if (capacity == chunk.capacity)
+		return true;
+	memory = realloc(chunk.bytes, capacity);
+	if (memory == NULL)
+		return false;
+	chunk.bytes = memory;
+	chunk.capacity = capacity;
+	return true;
+}
+
+void warpspan_drain_launches(void)
+{
+	static struct warpspan_launch launches[LAUNCHES_PER_CHUNK];
+	const uint64_t last = warpspan_launch_log_last();
+	unsigned n;
+
+	/* A kernel is in the registry before its first launch is in the log. */
+	warpspan_meta_announce();
+	while ((n = warpspan_launch_log_take(last, launches, LAUNCHES_PER_CHUNK, LAUNCH_PATIENCE_NS)) > 0) {
+		const struct iovec part = { .iov_base = launches, .iov_len = n * sizeof(launches[0]) };
+
+		warpspan_output_append(WARPSPAN_CHUNK_LAUNCHES, &part, 1);
+	}
+}
+
+static void flush(struct warpspan_context *context)
+{
+	const struct iovec part = { .iov_base = chunk.bytes, .iov_len = chunk.used };
+
+	if (chunk.used == 0)
+		return;
+	warpspan_drain_launches();
+	for (struct warpspan_module *module = NULL; (module = warpspan_registry_next_module(module)) != NULL;)
+		if (module->context == context)
+			warpspan_sites_write(module, context->arenas->stream);
+	warpspan_output_append(WARPSPAN_CHUNK_SEGMENTS, &part, 1);
+	chunk.used = 0;
+}
+
+/* --- one segment
+ * ------------------------------------------------------------------------------------------------------ */
+
+static struct warpspan_module *find_module(const struct warpspan_context *context, uint32_t number)
+{
+	static struct warpspan_module *last;
+	struct warpspan_module *module = last;
+
+	if (module == NULL || module->number != number) {
+		module = NULL;
+		while ((module = warpspan_registry_next_module(module)) != NULL && module->number != number)
+			;
+		if (module != NULL)
+			last = module;
+	}
+	return module != NULL && module->context == context ? module : NULL;
+}
+
+static bool has_payload(uint32_t tag)
+{
+	switch (tag & WARPSPAN_KIND_MASK) {
+#define WARPSPAN_X(name, number, payload, text) \
+	case number:                            \
+		return payload != 0;
+		WARPSPAN_RECORD_KINDS(WARPSPAN_X)
+#undef WARPSPAN_X
+	default:
+		return false;
+	}
+}
+
+/* Notes the sites the records name and counts the records that are there whole. `open`: ends at the first record that
+ * was never written. *ret_words: words up to the end. */
+static uint32_t scan(struct warpspan_module *module, const struct warpspan_record *records, uint32_t words, bool open,
+		     uint32_t *ret_words)
+{
+	uint32_t last_site = 0;
+	uint32_t n = 0;
+	uint32_t i = 0;
+
+	while (i < words) {
+		const uint32_t tag = records[i].tag;
+		const uint32_t site = tag & ~WARPSPAN_KIND_MASK;
+		const uint32_t size = has_payload(tag) ? 2 : 1;
+
+		if (open && tag == 0)
+			break;
+		if (module != NULL && site != last_site)
+			warpspan_sites_note(module, site);
+		last_site = site;
+		if (size > words - i) {
+			i = words;
+			break;
+		}
+		i += size;
+		n++;
+	}
+	*ret_words = i;
+	return n;
+}
+
+static void emit(struct warpspan_context *context, const unsigned char *bytes, bool closed)
+{
+	struct warpspan_stored_segment stored = { .context = context->number };
+	struct warpspan_segment *segment = &stored.segment;
+	const struct warpspan_record *records = (const struct warpspan_record *)(bytes + sizeof(*segment));
+	struct warpspan_module *module;
+	uint32_t room, words, n_records;
+
+	memcpy(segment, bytes, sizeof(*segment));
+	segment->state = closed ? WARPSPAN_SEGMENT_CLOSED : WARPSPAN_SEGMENT_OPEN;
+	room = (segment->segment_bytes - (uint32_t)sizeof(*segment)) / WARPSPAN_WORD_BYTES;
+	module = find_module(context, segment->module);
+	if (module != NULL)
+		warpspan_sites_note(module, segment->site);
+	words = closed && segment->words < room ? segment->words : room;
+	n_records = scan(module, records, words, !closed, &words);
+	stored.stored_words = words;
+	if (!reserve(sizeof(stored) + (size_t)words * WARPSPAN_WORD_BYTES)) {
+		warpspan_count(WARPSPAN_COUNTER_segments_dropped, 1);
+		return;
+	}
+	memcpy(chunk.bytes + chunk.used, &stored, sizeof(stored));
+	chunk.used += sizeof(stored);
+	memcpy(chunk.bytes + chunk.used, records, (size_t)words * WARPSPAN_WORD_BYTES);
+	chunk.used += (size_t)words * WARPSPAN_WORD_BYTES;
+	totals.segments++;
+	totals.records += n_records;
+	totals.warps++;
+	if (closed && segment->records > n_records) {
+		totals.lost_records += segment->records - n_records;
+		totals.lost_warps++;
+		if (segment->words > totals.most_words)
+			totals.most_words = segment->words;
+	}
+	if (chunk.used >= CHUNK_BYTES)
+		flush(context);
+}
+
+/* --- one arena
+ * -------------------------------------------------------------------------------------------------------- */
+
+struct walk {
+	struct warpspan_context *context;
+	struct warpspan_arenas *arenas;
+	struct warpspan_arena_side *side;
+	bool quiet; /* no warp writes any more: one copy is enough, and every segment is closed */
+	enum warpspan_drain_mode mode;
+};
+
+static CUresult copy(const struct walk *walk, uint64_t offset, size_t bytes)
+{
+	return warpspan_driver_read(walk->arenas->staging, walk->side->address + sizeof(struct warpspan_arena) + offset,
+				    bytes, walk->arenas->stream);
+}
+
+static const struct warpspan_segment *staged(const struct walk *walk, uint64_t window, uint64_t offset)
+{
+	return (const struct warpspan_segment *)(walk->arenas->staging + (offset - window));
+}
+
+/* The staging buffer holds a copy of `bytes` from `window`. Of the pending segments [first, end), all within it, emits
+ * those that are closed (in mode ALL every one) and moves the others down to `first`. *ret_kept: how many. */
+static CUresult settle(const struct walk *walk, uint64_t window, size_t bytes, size_t first, size_t end, size_t to,
+		       size_t *ret_kept)
+{
+	struct warpspan_pending *pending = walk->side->pending;
+	bool any = false;
+	size_t kept = 0;
+
+	for (size_t i = first; i < end; i++) {
+		pending[i].closed = staged(walk, window, pending[i].offset)->state != WARPSPAN_SEGMENT_OPEN;
+		any = any || pending[i].closed;
+	}
+	if (any && !walk->quiet) {
+		const CUresult result = copy(walk, window, bytes);
+
+		if (result != CUDA_SUCCESS)
+			return result;
+	}
+	for (size_t i = first; i < end; i++) {
+		const struct warpspan_pending now = pending[i];
+		const struct warpspan_segment *segment = staged(walk, window, now.offset);
+		/* The state may lag behind the counter that says quiet; everything before it is there. */
+		const bool closed = now.closed || walk->quiet;
+
+		if (closed ? segment->state != WARPSPAN_SEGMENT_VOID : walk->mode == WARPSPAN_DRAIN_ALL)
+			emit(walk->context, (const unsigned char *)segment, closed);
+		else if (!closed)
+			pending[to + kept++] = now;
+	}
+	*ret_kept = kept;
+	return CUDA_SUCCESS;
+}
+
+/* Segments that were open at the last drain. */
+static CUresult settle_pending(const struct walk *walk)
+{
+	struct warpspan_arena_side *side = walk->side;
+	CUresult result = CUDA_SUCCESS;
+	size_t kept = 0;
+
+	for (size_t first = 0, end; first < side->n_pending; first = end) {
+		const uint64_t window = side->pending[first].offset;
+		uint64_t window_end = window + side->pending[first].bytes;
+		size_t n;
+
+		for (end = first + 1; end < side->n_pending; end++) {
+			const struct warpspan_pending *next = &side->pending[end];
+
+			if (next->offset - window_end > WINDOW_GAP_BYTES ||
+			    next->offset + next->bytes - window > walk->arenas->staging_bytes)
+				break;
+			window_end = next->offset + next->bytes;
+		}
+		result = copy(walk, window, (size_t)(window_end - window));
+		if (result == CUDA_SUCCESS)
+			result = settle(walk, window, (size_t)(window_end - window), first, end, kept, &n);
+		if (result != CUDA_SUCCESS)
+			return result; /* the context is lost, and the list with it */
+		kept += n;
+	}
+	side->n_pending = kept;
+	return result;
+}
+
+static bool push_pending(struct warpspan_arena_side *side, uint64_t offset, uint32_t bytes)
+{
+	if (side->n_pending == side->pending_capacity) {
+		const size_t capacity = side->pending_capacity != 0 ? side->pending_capacity * 2 : 1024;
+		struct warpspan_pending *pending = realloc(side->pending, capacity * sizeof(*pending));
+
+		if (pending == NULL)
+			return false;
+		side->pending = pending;
+		side->pending_capacity = capacity;
+	}
+	side->pending[side->n_pending++] = (struct warpspan_pending){ .offset = offset, .bytes = bytes };
+	return true;
+}
+
+/* Appends the segments that lie whole in the staged copy to the pending ones. Returns the bytes they take; 0 with
+ * *ret_need set: the first one needs a larger copy. */
+static size_t discover(const struct walk *walk, uint64_t window, size_t bytes, uint64_t left, size_t *ret_need)
+{
+	size_t at = 0;
+
+	*ret_need = 0;
+	while (bytes - at >= sizeof(struct warpspan_segment)) {
+		const struct warpspan_segment *segment = staged(walk, window, window + at);
+
+		if (segment->magic != WARPSPAN_SEGMENT_MAGIC)
+			break; /* its warp has not written the header yet, or found no room */
+		if (segment->segment_bytes < sizeof(*segment) ||
+		    segment->segment_bytes % WARPSPAN_SEGMENT_ALIGNMENT != 0 || segment->segment_bytes > left - at) {
+			warpspan_log_once(WARPSPAN_LOG_WARN,
+					  "the memory of the records was overwritten, by a kernel that "
+					  "writes out of bounds; the rest of it is not decoded");
+			break;
+		}
+		if (segment->segment_bytes > bytes - at) {
+			if (at == 0)
+				*ret_need = segment->segment_bytes;
+			break;
+		}
+		walk->side->stuck = !push_pending(walk->side, window + at, segment->segment_bytes);
+		if (walk->side->stuck)
+			break;
+		at += segment->segment_bytes;
+	}
+	return at;
+}
+
+/* Segments opened since the last drain, up to `used`. */
+static CUresult walk_new(const struct walk *walk, uint64_t used)
+{
+	struct warpspan_arena_side *side = walk->side;
+	CUresult result = CUDA_SUCCESS;
+
+	while (side->walked_bytes < used) {
+		const uint64_t window = side->walked_bytes;
+		const uint64_t left = used - window;
+		size_t bytes = left < walk->arenas->staging_bytes ? (size_t)left : walk->arenas->staging_bytes;
+		const size_t first = side->n_pending;
+		size_t need, n;
+		size_t taken;
+
+		result = copy(walk, window, bytes);
+		if (result != CUDA_SUCCESS)
+			break;
+		taken = discover(walk, window, bytes, left, &need);
+		side->stuck = side->stuck || (need != 0 && !warpspan_arenas_stage(walk->arenas, need));
+		if (need != 0 && !side->stuck)
+			continue;
+		if (taken == 0)
+			break;
+		result = settle(walk, window, bytes, first, side->n_pending, first, &n);
+		if (result != CUDA_SUCCESS)
+			break;
+		side->n_pending = first + n;
+		side->walked_bytes += taken;
+	}
+	return result;
+}
+
+static CUresult drain_side(struct walk *walk, struct warpspan_drain_result *found)
+{
+	struct warpspan_arena_side *side = walk->side;
+	const uint64_t closed_before = side->closed;
+	const uint64_t opened_before = side->opened;
+	uint64_t used;
+	CUresult result = warpspan_arena_look(walk->arenas, side, &used);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	walk->quiet = side->opened == side->closed;
+	found->moved = found->moved || side->opened != opened_before || side->closed != closed_before;
+	found->unfinished = found->unfinished || !walk->quiet;
+	if (side->closed == closed_before && side->n_pending <= side->opened - side->closed && !side->stuck &&
+	    walk->mode == WARPSPAN_DRAIN_CLOSED)
+		return CUDA_SUCCESS;
+	side->stuck = false;
+	result = settle_pending(walk);
+	return result != CUDA_SUCCESS ? result : walk_new(walk, used);
+}
+
+/* --- one context
+ * ------------------------------------------------------------------------------------------------------ */
+
+static CUresult write_losses(struct warpspan_context *context)
+{
+	struct warpspan_arenas *arenas = context->arenas;
+	struct warpspan_loss losses[WARPSPAN_N_LOSSES];
+	struct warpspan_stored_losses head = { .context = context->number };
+	const CUresult result = warpspan_driver_read(
+		losses, arenas->control + offsetof(struct warpspan_control, losses), sizeof(losses), arenas->stream);
+
+	if (result != CUDA_SUCCESS || memcmp(losses, arenas->losses, sizeof(losses)) == 0)
+		return result;
+	while (head.n_losses < WARPSPAN_N_LOSSES && losses[head.n_losses].key != 0) {
+		const struct warpspan_loss *now = &losses[head.n_losses];
+		const struct warpspan_loss *before = &arenas->losses[head.n_losses];
+		const uint32_t number = (uint32_t)(now->key >> 32);
+		struct warpspan_module *module =
+			now->key != WARPSPAN_LOSS_REST_KEY ? find_module(context, number) : NULL;
+
+		if (module != NULL) {
+			warpspan_sites_note(module, (uint32_t)now->key);
+			warpspan_sites_write(module, arenas->stream);
+		}
+		totals.lost_records += now->records - before->records;
+		totals.lost_warps += now->warps - before->warps;
+		totals.warps += now->warps - before->warps;
+		if (now->most_words > totals.most_words)
+			totals.most_words = now->most_words;
+		head.n_losses++;
+	}
+	memcpy(arenas->losses, losses, sizeof(losses));
+	{
+		const struct iovec parts[] = {
+			{ .iov_base = &head, .iov_len = sizeof(head) },
+			{ .iov_base = losses, .iov_len = head.n_losses * sizeof(losses[0]) },
+		};
+
+		warpspan_output_append(WARPSPAN_CHUNK_LOSSES, parts, 2);
+	}
+	return result;
+}
+
+/* Lets the arenas take turns. */
+static CUresult turn(struct warpspan_arenas *arenas)
+{
+	struct warpspan_arena_side *active = &arenas->side[arenas->active];
+	struct warpspan_arena_side *other = &arenas->side[(arenas->active + 1) % WARPSPAN_N_ARENAS];
+	CUresult result;
+
+	if (other->state == WARPSPAN_ARENA_RETIRED && other->opened == other->closed && other->n_pending == 0 &&
+	    !other->stuck) {
+		result = warpspan_arena_clear(arenas, other);
+		if (result != CUDA_SUCCESS)
+			return result;
+	}
+	if (other->state != WARPSPAN_ARENA_EMPTY || active->walked_bytes <= warpspan_arenas_room(arenas) / 2)
+		return CUDA_SUCCESS;
+	result = warpspan_arenas_swap(arenas);
+	if (result == CUDA_SUCCESS)
+		warpspan_count(WARPSPAN_COUNTER_arena_swaps, 1);
+	return result;
+}
+
+struct warpspan_drain_result warpspan_drain_context(struct warpspan_context *context, enum warpspan_drain_mode mode)
+{
+	struct warpspan_arenas *arenas = context->arenas;
+	struct warpspan_drain_result found = { .error = CUDA_SUCCESS };
+
+	/* The retired one first: its segments are older. */
+	for (unsigned i = 1; i <= WARPSPAN_N_ARENAS && found.error == CUDA_SUCCESS; i++) {
+		struct walk walk = {
+			.context = context,
+			.arenas = arenas,
+			.side = &arenas->side[(arenas->active + i) % WARPSPAN_N_ARENAS],
+			.mode = mode,
+		};
+
+		if (walk.side->state != WARPSPAN_ARENA_EMPTY)
+			found.error = drain_side(&walk, &found);
+	}
+	flush(context);
+	if (found.error == CUDA_SUCCESS)
+		found.error = write_losses(context);
+	if (found.error == CUDA_SUCCESS && mode == WARPSPAN_DRAIN_CLOSED)
+		found.error = turn(arenas);
+	return found;
+}
+
+struct warpspan_drain_totals warpspan_drain_totals(void)
+{
+	return totals;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * drain.h - moves what warps have recorded from a context's arenas into the capture. Collector only.
+ */
+#ifndef WARPSPAN_DRAIN_H
+#define WARPSPAN_DRAIN_H
+
+#include "registry.h"
+
+#include <stdbool.h>
+
+enum warpspan_drain_mode {
+	WARPSPAN_DRAIN_CLOSED, /* segments that are closed */
+	WARPSPAN_DRAIN_ALL,    /* those still open as well, as they are: nothing comes after this */
+};
+
+/* What a drain found, for the pace of the next ones. */
+struct warpspan_drain_result {
+	bool moved;      /* something was written, or the counters moved */
+	bool unfinished; /* segments are open */
+	CUresult error;  /* of the driver; the context may be lost */
+};
+
+/* The context is current and nobody destroys it meanwhile. */
+struct warpspan_drain_result warpspan_drain_context(struct warpspan_context *context, enum warpspan_drain_mode mode);
+
+/* Writes the launches begun so far, and what describes them. */
+void warpspan_drain_launches(void);
+
+/* Totals over all contexts, for the closing line. */
+struct warpspan_drain_totals {
+	uint64_t segments;     /* written */
+	uint64_t records;      /* in them */
+	uint64_t lost_records; /* made, but no room was left */
+	uint64_t lost_warps;   /* that lost some, or all */
+	uint64_t warps;        /* that recorded, or would have */
+	uint32_t most_words;   /* the most one of the losing warps made */
+};
+struct warpspan_drain_totals warpspan_drain_totals(void);
+
+#endif

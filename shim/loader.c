@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * loader.c - the C half of our dlsym() and dlvsym(); the entry stubs are in loader_ARCH.S.
+ *
+ * glibc takes the meaning of RTLD_NEXT and RTLD_DEFAULT, and the search paths of the caller, from the return address.
+ * A function that calls the real dlsym() would therefore change what its callers find. So the stubs leave by a jump,
+ * with registers and stack as they came, unless the name is in hooks.def, exactly, and the handle is a real one; only
+ * those lookups come here.
+ *
+ * Our own name hides the real one even from us, so the first real function is found by reading libc's symbol table
+ * (there is no other interface since glibc 2.34). It then finds the next dlsym() after us, which is libc's or that of
+ * another preloaded library, so that several stand in a row.
+ *
+ * Any thread, any time, also inside other libraries' constructors and inside malloc(): no lock, no allocation, no
+ * logging, no getenv() here.
+ */
+#include "loader.h"
+
+#include "guard.h"
+#include "hooks.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef void *dlsym_function(void *handle, const char *name);
+typedef void *dlvsym_function(void *handle, const char *name, const char *version);
+
+/* Read by the stubs; 0 until first used. Only ever go from 0 to one value each. */
+extern _Atomic(dlsym_function *) warpspan_real_dlsym;
+extern _Atomic(dlvsym_function *) warpspan_real_dlvsym;
+_Atomic(dlsym_function *) warpspan_real_dlsym;
+_Atomic(dlvsym_function *) warpspan_real_dlvsym;
+
+/* Called by the stubs. */
+int warpspan_loader_wanted(const char *name);
+void warpspan_loader_resolve(void);
+void *warpspan_loader_dlsym(void *handle, const char *name, const void *caller);
+void *warpspan_loader_dlvsym(void *handle, const char *name, const char *version, const void *caller);
+
+/* --- the first real function -----------------------------------------------------------------------------------------
+ */
+
+struct symbol_table {
+	const ElfW(Sym) * symbols;
+	const char *strings;
+	const uint32_t *hash; /* DT_GNU_HASH */
+	const char *soname;
+};
+
+static bool read_dynamic(const ElfW(Dyn) * dynamic, ElfW(Addr) base, struct symbol_table *ret)
+{
+	const ElfW(Dyn) *soname = NULL;
+
+	memset(ret, 0, sizeof(*ret));
+	for (; dynamic->d_tag != DT_NULL; dynamic++) {
+		/* glibc has relocated these pointers, except in objects it mapped read-only. */
+		const ElfW(Addr) pointer =
+			dynamic->d_un.d_ptr < base ? base + dynamic->d_un.d_ptr : dynamic->d_un.d_ptr;
+
+		if (dynamic->d_tag == DT_SYMTAB)
+			ret->symbols = (const ElfW(Sym) *)pointer;
+		else if (dynamic->d_tag == DT_STRTAB)
+			ret->strings = (const char *)pointer;
+		else if (dynamic->d_tag == DT_GNU_HASH)
+			ret->hash = (const uint32_t *)pointer;
+		else if (dynamic->d_tag == DT_SONAME)
+			soname = dynamic;
+	}
+	if (soname != NULL && ret->strings != NULL)
+		ret->soname = ret->strings + soname->d_un.d_val;
+	return ret->symbols != NULL && ret->strings != NULL;
+}
+
+static void *find_in_table(const struct symbol_table *table, ElfW(Addr) base, const char *name)
+{
+	const uint32_t n_buckets = table->hash[0];
+	const uint32_t first = table->hash[1];
+	const uint32_t n_words = table->hash[2];
+	const uint32_t *buckets = table->hash + 4 + n_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+	const uint32_t *chain = buckets + n_buckets;
+	uint32_t hash = 5381;
+
+	for (const char *at = name; *at != '\0'; at++)
+		hash = hash * 33 + (unsigned char)*at;
+	if (n_buckets == 0)
+		return NULL;
+	for (uint32_t i = buckets[hash % n_buckets]; i >= first && i != 0; i++) {
+		const uint32_t entry = chain[i - first];
+		const ElfW(Sym) *symbol = &table->symbols[i];
+
+		if ((entry | 1) == (hash | 1) && symbol->st_value != 0 &&
+		    strcmp(table->strings + symbol->st_name, name) == 0)
+			return (void *)(base + symbol->st_value);
+		if ((entry & 1) != 0)
+			break;
+	}
+	return NULL;
+}
+
+static int find_in_libc(struct dl_phdr_info *info, size_t bytes, void *ret)
+{
+	const ElfW(Dyn) *dynamic = NULL;
+	struct symbol_table table;
+	void *found;
+
+	(void)bytes;
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			dynamic = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	if (dynamic == NULL || !read_dynamic(dynamic, info->dlpi_addr, &table) || table.soname == NULL ||
+	    table.hash == NULL)
+		return 0;
+	/* Before glibc 2.34 both live in libdl. */
+	if (strncmp(table.soname, "libc.so.", 8) != 0 && strncmp(table.soname, "libdl.so.", 9) != 0)
+		return 0;
+	found = find_in_table(&table, info->dlpi_addr, "dlvsym");
+	if (found == NULL)
+		return 0;
+	*(void **)ret = found;
+	return 1;
+}
+
+static void *find_nothing(void *handle, const char *name)
+{
+	return NULL;
+}
+
+static void *find_no_version(void *handle, const char *name, const char *version)
+{
+	return NULL;
+}
+
+void warpspan_loader_resolve(void)
+{
+	/* 2.34 moved them to libc; 2.2.5 and 2.17 are where x86-64 and aarch64 began. */
+	static const char *const versions[] = { "GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17" };
+	dlvsym_function *libc_dlvsym = NULL;
+	void *real_dlsym = NULL;
+	void *real_dlvsym = NULL;
+
+	(void)dl_iterate_phdr(find_in_libc, &libc_dlvsym);
+	if (libc_dlvsym != NULL) {
+		for (unsigned i = 0; i < sizeof(versions) / sizeof(versions[0]) && real_dlsym == NULL; i++)
+			real_dlsym = libc_dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+		for (unsigned i = 0; i < sizeof(versions) / sizeof(versions[0]) && real_dlvsym == NULL; i++)
+			real_dlvsym = libc_dlvsym(RTLD_NEXT, "dlvsym", versions[i]);
+		if (real_dlvsym == NULL)
+			real_dlvsym = (void *)libc_dlvsym;
+	}
+	atomic_store_explicit(&warpspan_real_dlvsym,
+			      real_dlvsym != NULL ? (dlvsym_function *)real_dlvsym : find_no_version,
+			      memory_order_release);
+	atomic_store_explicit(&warpspan_real_dlsym, real_dlsym != NULL ? (dlsym_function *)real_dlsym : find_nothing,
+			      memory_order_release);
+}
+
+void *warpspan_loader_find(void *handle, const char *name)
+{
+	dlsym_function *real = atomic_load_explicit(&warpspan_real_dlsym, memory_order_acquire);
+
+	if (real == NULL) {
+		warpspan_loader_resolve();
+		real = atomic_load_explicit(&warpspan_real_dlsym, memory_order_acquire);
+	}
+	return real(handle, name);
+}
+
+void *warpspan_loader_find_version(void *handle, const char *name, const char *version)
+{
+	dlvsym_function *real = atomic_load_explicit(&warpspan_real_dlvsym, memory_order_acquire);
+
+	if (real == NULL) {
+		warpspan_loader_resolve();
+		real = atomic_load_explicit(&warpspan_real_dlvsym, memory_order_acquire);
+	}
+	return real(handle, name, version);
+}
+
+const char *warpspan_loader_other_hooker(void)
+{
+	Dl_info info;
+	const char *base;
+
+	if (dladdr((void *)atomic_load_explicit(&warpspan_real_dlsym, memory_order_acquire), &info) == 0 ||
+	    info.dli_fname == NULL)
+		return NULL;
+	base = strrchr(info.dli_fname, '/');
+	base = base != NULL ? base + 1 : info.dli_fname;
+	return strncmp(base, "libc.", 5) == 0 || strncmp(base, "libc-", 5) == 0 || strncmp(base, "libdl", 5) == 0
+		       ? NULL
+		       : info.dli_fname;
+}
+
+/* --- the driver ------------------------------------------------------------------------------------------------------
+ */
+
+#define DRIVER_SONAME        "libcuda.so.1"
+#define DRIVER_SONAME_PREFIX "libcuda.so"
+
+/* Whether the code at `address` is libcuda's, whatever the file is called. */
+static bool in_driver(const void *address)
+{
+	Dl_info info;
+	struct link_map *map = NULL;
+	struct symbol_table table;
+
+	if (dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL || map->l_ld == NULL)
+		return false;
+	return read_dynamic(map->l_ld, map->l_addr, &table) && table.soname != NULL &&
+	       strncmp(table.soname, DRIVER_SONAME_PREFIX, strlen(DRIVER_SONAME_PREFIX)) == 0;
+}
+
+bool warpspan_loader_has_driver(void)
+{
+	void *handle = dlopen(DRIVER_SONAME, RTLD_NOLOAD | RTLD_LAZY);
+
+	if (handle == NULL) {
+		(void)dlerror();
+		return false;
+	}
+	(void)dlclose(handle);
+	return true;
+}
+
+void *warpspan_loader_find_driver(const char *name, const void *not_this)
+{
+	void *found = warpspan_loader_find(RTLD_NEXT, name);
+	void *handle;
+
+	if (found != NULL && found != not_this)
+		return found;
+	/* Loaded with RTLD_LOCAL. The handle is kept: the driver is never unloaded in practice, and must not be while
+	 * pointers into it are held. */
+	handle = dlopen(DRIVER_SONAME, RTLD_NOLOAD | RTLD_LAZY);
+	found = handle != NULL ? warpspan_loader_find(handle, name) : NULL;
+	(void)dlerror(); /* the failed lookup was ours, not the program's */
+	return found != not_this ? found : NULL;
+}
+
+/* --- lookups the stubs hand over
+ * --------------------------------------------------------------------------------------- */
+
+int warpspan_loader_wanted(const char *name)
+{
+	return warpspan_hook_known(name);
+}
+
+static void *answer(const char *name, void *found, const void *caller)
+{
+	if (found == NULL || !in_driver(found) || in_driver(caller))
+		return found;
+	return warpspan_hook_for_symbol(name, found);
+}
+
+void *warpspan_loader_dlsym(void *handle, const char *name, const void *caller)
+{
+	return answer(name, warpspan_loader_find(handle, name), caller);
+}
+
+void *warpspan_loader_dlvsym(void *handle, const char *name, const char *version, const void *caller)
+{
+	return answer(name, warpspan_loader_find_version(handle, name, version), caller);
+}

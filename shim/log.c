@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * log.c - the guest-safe log. See log.h.
+ */
+#include "log.h"
+
+#include "guard.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A longer line is cut. Fits PIPE_BUF, so lines of several processes do not mix in a pipe. */
+#define LINE_BYTES 4096
+
+static _Atomic int current_level = WARPSPAN_LOG_ERROR;
+
+void warpspan_log_set_level(enum warpspan_log_level level)
+{
+	atomic_store_explicit(&current_level, (int)level, memory_order_relaxed);
+}
+
+enum warpspan_log_level warpspan_log_level(void)
+{
+	return (enum warpspan_log_level)atomic_load_explicit(&current_level, memory_order_relaxed);
+}
+
+void warpspan_log_raw(const char *text, size_t bytes)
+{
+	const int saved_errno = errno;
+
+	while (bytes > 0) {
+		const ssize_t n = write(STDERR_FILENO, text, bytes);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break; /* stderr is closed or full: nobody to tell */
+		text += n;
+		bytes -= (size_t)n;
+	}
+	errno = saved_errno;
+}
+
+void warpspan_log_write(enum warpspan_log_level level, const char *format, ...)
+{
+	const int saved_errno = errno;
+	const char *const words[] = {
+		[WARPSPAN_LOG_NONE] = "", [WARPSPAN_LOG_ERROR] = "error: ", [WARPSPAN_LOG_WARN] = "warning: ",
+		[WARPSPAN_LOG_INFO] = "", [WARPSPAN_LOG_DEBUG] = "debug: ",
+	};
+	char line[LINE_BYTES];
+	va_list arguments;
+	size_t used;
+	int n;
+
+	if (warpspan_thread.tid == 0)
+		warpspan_thread.tid = (uint32_t)gettid();
+	n = snprintf(line, sizeof(line), "warpspan[%d/%u]: %s", (int)getpid(), warpspan_thread.tid, words[level]);
+	used = n > 0 ? (size_t)n : 0;
+	va_start(arguments, format);
+	n = vsnprintf(line + used, sizeof(line) - used, format, arguments);
+	va_end(arguments);
+	if (n > 0)
+		used += (size_t)n;
+	if (used > sizeof(line) - 1)
+		used = sizeof(line) - 1;
+	line[used] = '\n';
+	warpspan_log_raw(line, used + 1);
+	errno = saved_errno;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * meta.c - the JSON objects of the capture. See meta.h, and warpspan_format.h for the rules.
+ *
+ * An object whose fields did not all fit into memory is not written half: the session ends with "out of memory".
+ */
+#include "meta.h"
+
+#include "arena.h"
+#include "counters.h"
+#include "driver.h"
+#include "output.h"
+#include "registry.h"
+#include "util.h"
+
+#include <cJSON.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef WARPSPAN_RELEASE
+#error "the build defines WARPSPAN_RELEASE"
+#endif
+
+/* An object being filled; `bad` once something did not fit into memory. */
+struct object {
+	cJSON *json;
+	bool bad;
+};
+
+static struct object begin(void)
+{
+	struct object object = { .json = cJSON_CreateObject() };
+
+	object.bad = object.json == NULL;
+	return object;
+}
+
+static void put_text(struct object *object, const char *key, const char *text)
+{
+	object->bad = object->bad || cJSON_AddStringToObject(object->json, key, text) == NULL;
+}
+
+static void put_number(struct object *object, const char *key, double number)
+{
+	object->bad = object->bad || cJSON_AddNumberToObject(object->json, key, number) == NULL;
+}
+
+/* 64 bits: JSON's numbers hold 53. */
+static void put_u64(struct object *object, const char *key, uint64_t number)
+{
+	char digits[24];
+
+	(void)snprintf(digits, sizeof(digits), "%" PRIu64, number);
+	put_text(object, key, digits);
+}
+
+static void put_item(struct object *object, const char *key, cJSON *item)
+{
+	if (!object->bad && item != NULL && cJSON_AddItemToObject(object->json, key, item))
+		return;
+	object->bad = true;
+	cJSON_Delete(item);
+}
+
+static void end(struct object *object, const char *key)
+{
+	if (object->bad) {
+		cJSON_Delete(object->json);
+		object->json = NULL;
+	}
+	warpspan_output_meta(key, object->json);
+}
+
+/* --- session
+ * ---------------------------------------------------------------------------------------------------------- */
+
+/* As much of a command line as is worth keeping. */
+#define COMMAND_BYTES 8192
+
+static cJSON *command_line(void)
+{
+	char bytes[COMMAND_BYTES];
+	cJSON *words = cJSON_CreateArray();
+	const int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	ssize_t n = 0;
+
+	if (file >= 0) {
+		n = read(file, bytes, sizeof(bytes) - 1);
+		(void)close(file);
+	}
+	for (ssize_t at = 0; words != NULL && at < n; at += (ssize_t)strlen(bytes + at) + 1) {
+		cJSON *word;
+
+		bytes[n] = '\0';
+		word = cJSON_CreateString(bytes + at);
+		if (word == NULL || !cJSON_AddItemToArray(words, word)) {
+			cJSON_Delete(word);
+			cJSON_Delete(words);
+			return NULL;
+		}
+	}
+	return words;
+}
+
+static cJSON *settings_object(void)
+{
+	struct object object = begin();
+
+	for (unsigned i = 0; i < WARPSPAN_N_SETTINGS; i++) {
+		const char *text = warpspan_setting_get(&warpspan_setting_infos[i]);
+
+		if (text != NULL && warpspan_setting_valid(&warpspan_setting_infos[i], text))
+			put_text(&object, warpspan_setting_infos[i].name, text);
+	}
+	if (object.bad) {
+		cJSON_Delete(object.json);
+		return NULL;
+	}
+	return object.json;
+}
+
+static uint64_t arena_bytes_asked(const struct warpspan_settings *settings)
+{
+	return settings->buffer / WARPSPAN_N_ARENAS;
+}
+
+void warpspan_meta_session(const struct warpspan_settings *settings, unsigned session)
+{
+	struct object object = begin();
+	char host[HOST_NAME_MAX + 1] = "";
+	const char *rank = warpspan_output_rank();
+	int driver = 0;
+
+	(void)gethostname(host, sizeof(host) - 1);
+	(void)warpspan_driver.cuDriverGetVersion(&driver);
+	put_text(&object, "version", WARPSPAN_RELEASE);
+	put_number(&object, "number", session);
+	put_number(&object, "pid", getpid());
+	put_text(&object, "host", host);
+	put_item(&object, "rank", rank != NULL ? cJSON_CreateString(rank) : cJSON_CreateNull());
+	put_item(&object, "command", command_line());
+	put_u64(&object, "start_realtime_ns", warpspan_clock_ns(CLOCK_REALTIME));
+	put_u64(&object, "start_monotonic_ns", warpspan_now_ns());
+	put_number(&object, "driver", driver);
+	put_u64(&object, "arena_bytes", arena_bytes_asked(settings));
+	put_number(&object, "words_asked", settings->events_per_warp);
+	put_number(&object, "words_least", WARPSPAN_WORDS_LEAST);
+	put_number(&object, "words_enough", WARPSPAN_WORDS_ENOUGH);
+	put_number(&object, "words_most", WARPSPAN_WORDS_MOST);
+	put_item(&object, "settings", settings_object());
+	end(&object, "session");
+}
+
+/* --- what launches refer to
+ * ------------------------------------------------------------------------------------------- */
+
+static int attribute(CUdevice device, CUdevice_attribute which)
+{
+	int value = 0;
+
+	(void)warpspan_driver.cuDeviceGetAttribute(&value, which, device);
+	return value;
+}
+
+static void announce_device(CUdevice device)
+{
+	struct object object = begin();
+	char name[256] = "";
+	char uuid_text[64];
+	char compute[32];
+	CUuuid uuid = { { 0 } };
+	size_t memory = 0;
+	const unsigned char *u = (const unsigned char *)uuid.bytes;
+
+	(void)warpspan_driver.cuDeviceGetName(name, sizeof(name) - 1, device);
+	(void)warpspan_driver.cuDeviceGetUuid_v2(&uuid, device);
+	(void)warpspan_driver.cuDeviceTotalMem_v2(&memory, device);
+	(void)snprintf(uuid_text, sizeof(uuid_text),
+		       "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1], u[2],
+		       u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
+	(void)snprintf(compute, sizeof(compute), "%d.%d",
+		       attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+		       attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
+	put_number(&object, "ordinal", device);
+	put_text(&object, "name", name);
+	put_text(&object, "uuid", uuid_text);
+	put_text(&object, "compute", compute);
+	put_number(&object, "sms", attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
+	put_number(&object, "clock_khz", attribute(device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE));
+	put_u64(&object, "memory_bytes", memory);
+	end(&object, "device");
+}
+
+static void announce_context(const struct warpspan_context *context)
+{
+	struct object object = begin();
+	bool known = false;
+
+	for (struct warpspan_context *other = NULL; (other = warpspan_registry_next_context(other)) != NULL;)
+		known = known || (other->announced && other->device == context->device);
+	if (!known)
+		announce_device(context->device);
+	put_number(&object, "number", context->number);
+	put_number(&object, "device", context->device);
+	put_u64(&object, "arena_bytes", context->arenas->arena_bytes);
+	end(&object, "context");
+}
+
+static void announce_module(const struct warpspan_module *module)
+{
+	struct object object = begin();
+
+	put_number(&object, "number", module->number);
+	put_number(&object, "context", module->context->number);
+	put_number(&object, "abi", module->abi);
+	end(&object, "module");
+}
+
+static void announce_kernel(const struct warpspan_kernel *kernel)
+{
+	struct object object = begin();
+
+	put_number(&object, "number", kernel->number);
+	put_number(&object, "module", kernel->module->number);
+	put_text(&object, "name", kernel->name);
+	put_text(&object, "demangled", kernel->demangled);
+	put_item(&object, "selected", cJSON_CreateBool(kernel->selected));
+	end(&object, "kernel");
+}
+
+void warpspan_meta_announce(void)
+{
+	for (struct warpspan_context *context = NULL; (context = warpspan_registry_next_context(context)) != NULL;) {
+		if (context->announced ||
+		    atomic_load_explicit(&context->state, memory_order_acquire) != WARPSPAN_CONTEXT_READY)
+			continue;
+		announce_context(context);
+		context->announced = true;
+	}
+	for (struct warpspan_module *module = NULL; (module = warpspan_registry_next_module(module)) != NULL;) {
+		if (module->announced || !atomic_load_explicit(&module->attached, memory_order_acquire))
+			continue;
+		announce_module(module);
+		module->announced = true;
+	}
+	for (struct warpspan_kernel *kernel = NULL; (kernel = warpspan_registry_next_kernel(kernel)) != NULL;) {
+		if (kernel->announced || !kernel->module->announced)
+			continue;
+		announce_kernel(kernel);
+		kernel->announced = true;
+	}
+}
+
+void warpspan_meta_counters(void)
+{
+	static uint64_t written[WARPSPAN_N_COUNTERS];
+	uint64_t now[WARPSPAN_N_COUNTERS];
+	struct object object;
+
+	for (unsigned i = 0; i < WARPSPAN_N_COUNTERS; i++)
+		now[i] = warpspan_counted((enum warpspan_counter)i);
+	if (memcmp(now, written, sizeof(now)) == 0)
+		return;
+	memcpy(written, now, sizeof(now));
+	object = begin();
+	for (unsigned i = 0; i < WARPSPAN_N_COUNTERS; i++)
+		put_number(&object, warpspan_counter_name((enum warpspan_counter)i), (double)now[i]);
+	end(&object, "counters");
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * output.c - the capture file: its name, its chunks. See output.h.
+ */
+#include "output.h"
+
+#include "log.h"
+
+#include <cJSON.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CAPTURE_EXTENSION ".wspan"
+/* Names tried beside one that exists. Enough for a node full of containers whose process is always number 1. */
+#define MOST_ATTEMPTS 1000u
+
+static struct warpspan_writer *writer;
+static char path[WARPSPAN_TEXT_BYTES];
+static bool failed;
+
+const char *warpspan_output_rank(void)
+{
+	static const char *const names[] = { "PMIX_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK" };
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *rank = secure_getenv(names[i]);
+
+		if (rank != NULL && rank[0] != '\0' && strspn(rank, "0123456789") == strlen(rank))
+			return rank;
+	}
+	return NULL;
+}
+
+struct text {
+	char *bytes;
+	size_t used, capacity;
+	bool cut;
+};
+
+static void put(struct text *text, const char *from, size_t length)
+{
+	if (length >= text->capacity - text->used) {
+		text->cut = true;
+		return;
+	}
+	memcpy(text->bytes + text->used, from, length);
+	text->used += length;
+	text->bytes[text->used] = '\0';
+}
+
+static void put_number(struct text *text, unsigned long number)
+{
+	char digits[24];
+	const int n = snprintf(digits, sizeof(digits), "%lu", number);
+
+	put(text, digits, (size_t)n);
+}
+
+static void put_field(struct text *text, char letter, unsigned session)
+{
+	char host[HOST_NAME_MAX + 1] = "";
+	const char *rank;
+
+	switch (letter) {
+	case 'p':
+		put_number(text, (unsigned long)getpid());
+		break;
+	case 'n':
+		put_number(text, session);
+		break;
+	case 'h':
+		if (gethostname(host, sizeof(host) - 1) != 0)
+			memcpy(host, "host", sizeof("host"));
+		put(text, host, strlen(host));
+		break;
+	case 'r':
+		rank = warpspan_output_rank();
+		put(text, rank != NULL ? rank : "0", rank != NULL ? strlen(rank) : 1);
+		break;
+	default: /* '%' */
+		put(text, "%", 1);
+		break;
+	}
+}
+
+bool warpspan_output_expand(const char *template, unsigned session, char (*ret_path)[WARPSPAN_TEXT_BYTES],
+			    const char **ret_reason)
+{
+	const size_t extension = strlen(CAPTURE_EXTENSION);
+	struct text text = { .bytes = *ret_path, .capacity = sizeof(*ret_path) };
+
+	(*ret_path)[0] = '\0';
+	if (template[0] != '/') {
+		char directory[WARPSPAN_TEXT_BYTES];
+
+		/* The program may change its directory before the end. */
+		if (getcwd(directory, sizeof(directory)) == NULL) {
+			*ret_reason = "the current directory has no name";
+			return false;
+		}
+		put(&text, directory, strlen(directory));
+		put(&text, "/", 1);
+	}
+	for (const char *at = template; *at != '\0'; at++) {
+		if (*at != '%') {
+			put(&text, at, 1);
+			continue;
+		}
+		at++;
+		if (*at == '\0' || strchr("phrn%", *at) == NULL) {
+			*ret_reason = "after % only p, h, r, n and % are known";
+			return false;
+		}
+		put_field(&text, *at, session);
+	}
+	if (text.used > extension && strcmp(text.bytes + text.used - extension, CAPTURE_EXTENSION) == 0)
+		text.bytes[text.used -= extension] = '\0';
+	if (text.cut || text.used + extension + sizeof(".1000") > text.capacity) {
+		*ret_reason = "the path is too long";
+		return false;
+	}
+	return true;
+}
+
+static void say_cannot_create(const struct warpspan_error *error)
+{
+	char directory[WARPSPAN_TEXT_BYTES];
+	char *slash;
+
+	memcpy(directory, path, sizeof(directory));
+	slash = strrchr(directory, '/');
+	if (slash != NULL)
+		*slash = '\0';
+	if (error->system_errno == ENOENT)
+		warpspan_error("cannot write '%s': the directory '%s' does not exist; create it or set WARPSPAN_OUT. "
+			       "Kernels run unprofiled",
+			       path, directory);
+	else
+		warpspan_error("cannot write '%s': %s; set WARPSPAN_OUT to a directory you may write to. "
+			       "Kernels run unprofiled",
+			       path, error->system_errno != 0 ? strerror(error->system_errno) : error->text);
+}
+
+bool warpspan_output_create(const char *template, unsigned session)
+{
+	char base[WARPSPAN_TEXT_BYTES];
+	const char *reason = "";
+	struct warpspan_error error = { 0 };
+
+	if (!warpspan_output_expand(template, session, &base, &reason)) {
+		warpspan_error("WARPSPAN_OUT='%s': %s. Kernels run unprofiled", template, reason);
+		return false;
+	}
+	for (unsigned i = 0; i < MOST_ATTEMPTS; i++) {
+		char number[16] = "";
+
+		if (i > 0)
+			(void)snprintf(number, sizeof(number), ".%u", i);
+		(void)snprintf(path, sizeof(path), "%.*s%s%s",
+			       (int)(sizeof(path) - sizeof(number) - sizeof(CAPTURE_EXTENSION)), base, number,
+			       CAPTURE_EXTENSION);
+		if (warpspan_writer_create(path, &writer, &error) >= 0)
+			return true;
+		if (error.system_errno != EEXIST)
+			break;
+	}
+	say_cannot_create(&error);
+	path[0] = '\0';
+	return false;
+}
+
+const char *warpspan_output_path(void)
+{
+	return path;
+}
+
+bool warpspan_output_failed(void)
+{
+	return failed;
+}
+
+static void fail(const char *text)
+{
+	failed = true;
+	warpspan_error("%s; what was written so far is kept, nothing more is recorded", text);
+}
+
+void warpspan_output_append(enum warpspan_chunk_type type, const struct iovec *parts, int n_parts)
+{
+	struct warpspan_error error = { 0 };
+
+	if (failed || writer == NULL)
+		return;
+	if (warpspan_writer_append(writer, type, parts, n_parts, &error) < 0)
+		fail(error.text);
+}
+
+void warpspan_output_meta(const char *key, struct cJSON *object)
+{
+	cJSON *root = cJSON_CreateObject();
+	char *text = NULL;
+
+	if (root != NULL && object != NULL && cJSON_AddItemToObject(root, key, object)) {
+		object = NULL;
+		text = cJSON_PrintUnformatted(root);
+	}
+	if (text != NULL) {
+		const struct iovec part = { .iov_base = text, .iov_len = strlen(text) };
+
+		warpspan_output_append(WARPSPAN_CHUNK_META, &part, 1);
+	} else if (!failed) {
+		fail("out of memory while describing the session");
+	}
+	cJSON_free(text);
+	cJSON_Delete(object);
+	cJSON_Delete(root);
+}
+
+void warpspan_output_finish(void)
+{
+	struct warpspan_error error = { 0 };
+
+	if (writer == NULL)
+		return;
+	if (failed)
+		writer = warpspan_writer_close(writer);
+	else if (warpspan_writer_finish(writer, &error) < 0)
+		fail(error.text);
+	writer = NULL;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * output.h - the capture file: its name, its chunks.
+ *
+ * One thread at a time: the one that begins the session, then the collector, then the one that ends it.
+ */
+#ifndef WARPSPAN_OUTPUT_H
+#define WARPSPAN_OUTPUT_H
+
+#include "decoder.h"
+#include "settings.h"
+
+#include <sys/types.h>
+
+struct cJSON;
+
+/* Replaces %p %h %r %n %% and makes the path absolute, without ".wspan". False: *ret_reason (static) says why. */
+bool warpspan_output_expand(const char *template, unsigned session, char (*ret_path)[WARPSPAN_TEXT_BYTES],
+			    const char **ret_reason);
+
+/* The rank a launcher (PMIx, Slurm, Open MPI, PMI) gave this process; NULL: none. */
+const char *warpspan_output_rank(void);
+
+/* Creates the capture named by `template`; an existing file is never touched, ".1", ".2", ... are tried instead. On
+ * failure says why on stderr and returns false. */
+bool warpspan_output_create(const char *template, unsigned session);
+
+/* The path of the capture; "" before there is one. */
+const char *warpspan_output_path(void);
+
+/* Append a chunk. The first failure is said on stderr; from then on nothing is written, and output_failed() is true. */
+void warpspan_output_append(enum warpspan_chunk_type type, const struct iovec *parts, int n_parts);
+/* META: {key: object}. Takes the object, which may be NULL: no memory. */
+void warpspan_output_meta(const char *key, struct cJSON *object);
+bool warpspan_output_failed(void);
+
+/* Writes the end of the capture and closes it. */
+void warpspan_output_finish(void);
+
+#endif

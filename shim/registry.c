@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * registry.c - contexts, modules, kernels, and the lock-free cache of function handles. See registry.h.
+ */
+#include "registry.h"
+
+#include "demangle.h"
+#include "session.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct warpspan_kernel warpspan_not_instrumented;
+
+/* Guards the lists and the writers of the cache. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* --- lists ----------------------------------------------------------------------------------------------------------
+ * `first` and `last` of each kind; appended under the lock, walked under the lock. */
+
+static struct warpspan_context *first_context, *last_context;
+static struct warpspan_module *first_module, *last_module;
+static struct warpspan_kernel *first_kernel, *last_kernel;
+
+#define APPEND(kind, item)                                                          \
+	do {                                                                        \
+		(item)->number = last_##kind != NULL ? last_##kind->number + 1 : 1; \
+		if (last_##kind != NULL)                                            \
+			last_##kind->next = (item);                                 \
+		else                                                                \
+			first_##kind = (item);                                      \
+		last_##kind = (item);                                               \
+	} while (0)
+
+#define DEFINE_NEXT(kind)                                                                    \
+	struct warpspan_##kind *warpspan_registry_next_##kind(struct warpspan_##kind *after) \
+	{                                                                                    \
+		struct warpspan_##kind *next;                                                \
+                                                                                             \
+		pthread_mutex_lock(&lock);                                                   \
+		next = after != NULL ? after->next : first_##kind;                           \
+		pthread_mutex_unlock(&lock);                                                 \
+		return next;                                                                 \
+	}
+DEFINE_NEXT(context)
+DEFINE_NEXT(module)
+DEFINE_NEXT(kernel)
+
+struct warpspan_context *warpspan_registry_context(CUcontext handle, CUdevice device)
+{
+	struct warpspan_context *context;
+
+	pthread_mutex_lock(&lock);
+	for (context = first_context; context != NULL; context = context->next)
+		if (context->handle == handle &&
+		    atomic_load_explicit(&context->state, memory_order_relaxed) != WARPSPAN_CONTEXT_GONE)
+			break;
+	if (context == NULL) {
+		context = calloc(1, sizeof(*context));
+		if (context != NULL) {
+			context->handle = handle;
+			context->device = device;
+			APPEND(context, context);
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return context;
+}
+
+struct warpspan_module *warpspan_registry_module(struct warpspan_context *context, CUdeviceptr address)
+{
+	struct warpspan_module *module;
+
+	pthread_mutex_lock(&lock);
+	for (module = first_module; module != NULL; module = module->next)
+		if (module->context == context && module->address == address &&
+		    !atomic_load_explicit(&module->gone, memory_order_relaxed))
+			break;
+	if (module == NULL) {
+		module = calloc(1, sizeof(*module));
+		if (module != NULL) {
+			module->context = context;
+			module->address = address;
+			atomic_store_explicit(&module->why_not, WARPSPAN_COUNTER_filtered, memory_order_relaxed);
+			APPEND(module, module);
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return module;
+}
+
+static struct warpspan_kernel *find_kernel(const struct warpspan_module *module, const char *name)
+{
+	struct warpspan_kernel *kernel;
+
+	for (kernel = first_kernel; kernel != NULL; kernel = kernel->next)
+		if (kernel->module == module && strcmp(kernel->name, name) == 0)
+			break;
+	return kernel;
+}
+
+struct warpspan_kernel *warpspan_registry_kernel(struct warpspan_module *module, const char *name)
+{
+	struct warpspan_kernel *made = calloc(1, sizeof(*made));
+	struct warpspan_kernel *kernel;
+
+	/* Prepared outside the lock: demangling takes a while. */
+	if (made == NULL)
+		return NULL;
+	made->module = module;
+	made->name = strdup(name);
+	made->demangled = warpspan_demangle(name);
+	if (made->name != NULL && made->demangled != NULL) {
+		made->selected = warpspan_session_selects(made->demangled);
+		pthread_mutex_lock(&lock);
+		kernel = find_kernel(module, name);
+		if (kernel == NULL) {
+			kernel = made;
+			made = NULL;
+			for (unsigned i = 0; i < 3; i++)
+				kernel->cluster[i] = 1;
+			APPEND(kernel, kernel);
+		}
+		pthread_mutex_unlock(&lock);
+	} else {
+		kernel = NULL;
+	}
+	if (made != NULL) {
+		free(made->name);
+		free(made->demangled);
+		free(made);
+	}
+	return kernel;
+}
+
+/* --- primary contexts ------------------------------------------------------------------------------------------------
+ */
+
+/* As many devices as a machine has; beyond, the primary context is not known and all of a device's are taken for it. */
+#define N_DEVICES 64
+static _Atomic(CUcontext) primaries[N_DEVICES];
+
+void warpspan_registry_set_primary(CUdevice device, CUcontext context)
+{
+	if (device >= 0 && device < N_DEVICES)
+		atomic_store_explicit(&primaries[device], context, memory_order_relaxed);
+}
+
+CUcontext warpspan_registry_primary(CUdevice device)
+{
+	return device >= 0 && device < N_DEVICES ? atomic_load_explicit(&primaries[device], memory_order_relaxed)
+						 : NULL;
+}
+
+/* --- cache
+ * ------------------------------------------------------------------------------------------------------------
+ *
+ * Open addressing; a slot is written under the lock and read without it, guarded by its sequence number: odd while it
+ * is being written. Slots are never emptied, only overwritten when their epoch is over, so a probe ends at the first
+ * slot that was never used. A table that is three quarters full is replaced by one twice as large, holding what is
+ * still valid; the old one stays allocated, for readers that are in it (together less than the new one).
+ */
+#define FIRST_TABLE_SLOTS 1024u
+
+struct cache_slot {
+	_Atomic uint32_t sequence;
+	_Atomic uint32_t epoch; /* 0: never used */
+	_Atomic(CUfunction) function;
+	_Atomic(CUcontext) context;
+	_Atomic(struct warpspan_kernel *) kernel;
+};
+
+struct cache_table {
+	size_t n_slots; /* a power of two */
+	size_t n_used;  /* under the lock */
+	struct cache_slot slots[];
+};
+
+static _Atomic(struct cache_table *) table;
+static _Atomic uint32_t epoch = 1;
+
+static size_t hash_of(CUfunction function, CUcontext context)
+{
+	uint64_t hash = (uint64_t)(uintptr_t)function * 0x9e3779b97f4a7c15ull;
+
+	hash ^= (uint64_t)(uintptr_t)context * 0xc2b2ae3d27d4eb4full;
+	return (size_t)(hash ^ hash >> 29);
+}
+
+struct warpspan_kernel *warpspan_registry_find(CUfunction function, CUcontext context)
+{
+	/* Acquire pairs with the release that publishes a table. */
+	struct cache_table *now = atomic_load_explicit(&table, memory_order_acquire);
+	const uint32_t now_epoch = atomic_load_explicit(&epoch, memory_order_acquire);
+
+	if (now == NULL)
+		return NULL;
+	for (size_t i = hash_of(function, context), probes = 0; probes < now->n_slots; i++, probes++) {
+		struct cache_slot *slot = &now->slots[i & (now->n_slots - 1)];
+		/* Acquire: the fields are read after it, and before the fence. */
+		const uint32_t sequence = atomic_load_explicit(&slot->sequence, memory_order_acquire);
+		const uint32_t slot_epoch = atomic_load_explicit(&slot->epoch, memory_order_relaxed);
+		const bool same = atomic_load_explicit(&slot->function, memory_order_relaxed) == function &&
+				  atomic_load_explicit(&slot->context, memory_order_relaxed) == context;
+		struct warpspan_kernel *kernel = atomic_load_explicit(&slot->kernel, memory_order_relaxed);
+
+		if (sequence == 0)
+			return NULL;
+		if (!same || slot_epoch != now_epoch)
+			continue;
+		/* Pairs with the release fence of write_slot(): unchanged means all fields belong together. */
+		atomic_thread_fence(memory_order_acquire);
+		if ((sequence & 1) != 0 || atomic_load_explicit(&slot->sequence, memory_order_relaxed) != sequence)
+			return NULL; /* being written: the slow path finds the same answer */
+		return kernel;
+	}
+	return NULL;
+}
+
+static void write_slot(struct cache_slot *slot, CUfunction function, CUcontext context, uint32_t of_epoch,
+		       struct warpspan_kernel *kernel)
+{
+	const uint32_t sequence = atomic_load_explicit(&slot->sequence, memory_order_relaxed);
+
+	atomic_store_explicit(&slot->sequence, sequence + 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	atomic_store_explicit(&slot->function, function, memory_order_relaxed);
+	atomic_store_explicit(&slot->context, context, memory_order_relaxed);
+	atomic_store_explicit(&slot->kernel, kernel, memory_order_relaxed);
+	atomic_store_explicit(&slot->epoch, of_epoch, memory_order_relaxed);
+	atomic_store_explicit(&slot->sequence, sequence + 2, memory_order_release);
+}
+
+static void insert(struct cache_table *into, CUfunction function, CUcontext context, uint32_t of_epoch,
+		   struct warpspan_kernel *kernel)
+{
+	struct cache_slot *target = NULL;
+
+	for (size_t i = hash_of(function, context), probes = 0; probes < into->n_slots; i++, probes++) {
+		struct cache_slot *slot = &into->slots[i & (into->n_slots - 1)];
+		const uint32_t slot_epoch = atomic_load_explicit(&slot->epoch, memory_order_relaxed);
+
+		if (slot_epoch == 0) {
+			if (target == NULL) {
+				target = slot;
+				into->n_used++;
+			}
+			break;
+		}
+		if (atomic_load_explicit(&slot->function, memory_order_relaxed) == function &&
+		    atomic_load_explicit(&slot->context, memory_order_relaxed) == context) {
+			target = slot;
+			break;
+		}
+		if (target == NULL && slot_epoch != of_epoch)
+			target = slot;
+	}
+	if (target != NULL)
+		write_slot(target, function, context, of_epoch, kernel);
+}
+
+static struct cache_table *make_table(size_t n_slots)
+{
+	struct cache_table *made = calloc(1, sizeof(*made) + n_slots * sizeof(made->slots[0]));
+
+	if (made != NULL)
+		made->n_slots = n_slots;
+	return made;
+}
+
+/* A table with room for one more; NULL: no memory. */
+static struct cache_table *table_with_room(void)
+{
+	struct cache_table *now = atomic_load_explicit(&table, memory_order_relaxed);
+	const uint32_t now_epoch = atomic_load_explicit(&epoch, memory_order_relaxed);
+	struct cache_table *made;
+
+	if (now != NULL && now->n_used < now->n_slots / 4 * 3)
+		return now;
+	made = make_table(now != NULL ? now->n_slots * 2 : FIRST_TABLE_SLOTS);
+	if (made == NULL)
+		return NULL;
+	for (size_t i = 0; now != NULL && i < now->n_slots; i++) {
+		struct cache_slot *slot = &now->slots[i];
+
+		if (atomic_load_explicit(&slot->epoch, memory_order_relaxed) == now_epoch)
+			insert(made, atomic_load_explicit(&slot->function, memory_order_relaxed),
+			       atomic_load_explicit(&slot->context, memory_order_relaxed), now_epoch,
+			       atomic_load_explicit(&slot->kernel, memory_order_relaxed));
+	}
+	atomic_store_explicit(&table, made, memory_order_release);
+	return made;
+}
+
+uint32_t warpspan_registry_epoch(void)
+{
+	return atomic_load_explicit(&epoch, memory_order_acquire);
+}
+
+void warpspan_registry_remember(CUfunction function, CUcontext context, uint32_t of_epoch,
+				struct warpspan_kernel *kernel)
+{
+	struct cache_table *into;
+
+	pthread_mutex_lock(&lock);
+	if (atomic_load_explicit(&epoch, memory_order_relaxed) == of_epoch) {
+		into = table_with_room();
+		if (into != NULL)
+			insert(into, function, context, of_epoch, kernel);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static void advance_epoch(void)
+{
+	const uint32_t next = atomic_load_explicit(&epoch, memory_order_relaxed) + 1;
+
+	atomic_store_explicit(&epoch, next != 0 ? next : 1, memory_order_release);
+}
+
+void warpspan_registry_next_epoch(void)
+{
+	pthread_mutex_lock(&lock);
+	advance_epoch();
+	pthread_mutex_unlock(&lock);
+}
+
+/* --- ends
+ * -------------------------------------------------------------------------------------------------------------- */
+
+void warpspan_registry_end_context(struct warpspan_context *context)
+{
+	pthread_mutex_lock(&lock);
+	atomic_store_explicit(&context->state, WARPSPAN_CONTEXT_GONE, memory_order_release);
+	for (struct warpspan_module *module = first_module; module != NULL; module = module->next)
+		if (module->context == context)
+			atomic_store_explicit(&module->gone, true, memory_order_release);
+	advance_epoch();
+	pthread_mutex_unlock(&lock);
+}
+
+void warpspan_registry_end_module(struct warpspan_module *module)
+{
+	pthread_mutex_lock(&lock);
+	atomic_store_explicit(&module->gone, true, memory_order_release);
+	advance_epoch();
+	pthread_mutex_unlock(&lock);
+}

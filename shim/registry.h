@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * registry.h - what is known of contexts, modules, kernels and function handles.
+ *
+ * Contexts, modules and kernels live until the process ends, so a pointer to one is always good; one that is gone is
+ * marked. The driver gives the same handle value to another object later; therefore function handles are remembered
+ * together with an epoch, which every unload and every destroyed context advances.
+ *
+ *   function handle, context handle --(cache, lock-free)--> kernel --> module --> context
+ */
+#ifndef WARPSPAN_REGISTRY_H
+#define WARPSPAN_REGISTRY_H
+
+#include "counters.h"
+#include "cuda_names.h"
+#include "warpspan_format.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct warpspan_arenas;
+struct warpspan_site_table;
+
+enum warpspan_context_state {
+	WARPSPAN_CONTEXT_NEW,    /* nothing allocated in it */
+	WARPSPAN_CONTEXT_READY,  /* has arenas; the collector drains it */
+	WARPSPAN_CONTEXT_FAILED, /* could not be prepared: its launches are not recorded */
+	WARPSPAN_CONTEXT_GONE,   /* destroyed: nothing may be done in it */
+};
+
+struct warpspan_context {
+	struct warpspan_context *next; /* in order of number; set once */
+	CUcontext handle;
+	CUdevice device;
+	uint32_t number;                            /* from 1: one per generation of a handle */
+	_Atomic(enum warpspan_context_state) state; /* release once everything below is in place */
+	struct warpspan_arenas *arenas;             /* set before READY; its host side is the collector's */
+	atomic_int suspended;                       /* > 0: the program is destroying it, the collector keeps out */
+	atomic_bool retiring;                       /* about to be destroyed: open segments are written as they are */
+	bool announced;                             /* collector: it is in the capture */
+};
+
+struct warpspan_module {
+	struct warpspan_module *next; /* in order of number; set once */
+	struct warpspan_context *context;
+	CUdeviceptr address; /* of its warpspan_ctx: what tells modules of a context apart */
+	CUmodule handle;     /* of one of the two kinds of handle; NULL: not known by it */
+	CUlibrary library;
+	uint32_t number;                        /* from 1 */
+	uint32_t abi;                           /* of the header it was compiled with */
+	atomic_bool attached;                   /* its kernels record */
+	atomic_bool gone;                       /* unloaded */
+	_Atomic(enum warpspan_counter) why_not; /* while not attached: what its launches count as */
+	struct warpspan_site_table *sites;      /* collector only */
+	bool announced;                         /* collector: it is in the capture */
+};
+
+struct warpspan_kernel {
+	struct warpspan_kernel *next;   /* in order of number; set once */
+	struct warpspan_module *module; /* NULL: of warpspan_not_instrumented only */
+	char *name, *demangled;
+	uint32_t number;     /* from 1 */
+	uint32_t cluster[3]; /* blocks of a cluster where the launch does not say: as compiled, or 1 */
+	bool selected;       /* WARPSPAN_KERNEL names it */
+	bool announced;      /* collector: it is in the capture */
+};
+
+/* The answer for every function whose module has no warpspan_ctx. */
+extern struct warpspan_kernel warpspan_not_instrumented;
+
+/* --- the cache: any thread, no lock, no allocation ------------------------------------------------------------------
+ */
+
+/* What the function is in this context; NULL: not known. */
+struct warpspan_kernel *warpspan_registry_find(CUfunction function, CUcontext context);
+
+/* --- changes: any thread; short lock, never held across a call of CUDA -----------------------------------------------
+ */
+
+/* The epoch to pass to warpspan_registry_remember(); taken before the driver is asked. */
+uint32_t warpspan_registry_epoch(void);
+/* Remembers it unless the epoch has passed meanwhile. Without memory it is forgotten: the next launch asks again. */
+void warpspan_registry_remember(CUfunction function, CUcontext context, uint32_t epoch, struct warpspan_kernel *kernel);
+/* Forgets every function handle. */
+void warpspan_registry_next_epoch(void);
+
+/* The live context with this handle, made if needed. NULL: no memory. */
+struct warpspan_context *warpspan_registry_context(CUcontext handle, CUdevice device);
+/* The live module with this warpspan_ctx, made if needed. NULL: no memory. */
+struct warpspan_module *warpspan_registry_module(struct warpspan_context *context, CUdeviceptr address);
+/* The kernel of this module with this name, made if needed. NULL: no memory. */
+struct warpspan_kernel *warpspan_registry_kernel(struct warpspan_module *module, const char *name);
+
+/* Ends this generation of the context, and its modules. */
+void warpspan_registry_end_context(struct warpspan_context *context);
+void warpspan_registry_end_module(struct warpspan_module *module);
+
+/* The lists, in order of number; they only grow at the end. NULL: the end. */
+struct warpspan_context *warpspan_registry_next_context(struct warpspan_context *after);
+struct warpspan_module *warpspan_registry_next_module(struct warpspan_module *after);
+struct warpspan_kernel *warpspan_registry_next_kernel(struct warpspan_kernel *after);
+
+/* A device's primary context, as learnt from cuDevicePrimaryCtxRetain(); NULL: not known. */
+void warpspan_registry_set_primary(CUdevice device, CUcontext context);
+CUcontext warpspan_registry_primary(CUdevice device);
+
+#endif

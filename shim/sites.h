@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * sites.h - which sites the records of a module name, and what those are. Collector only.
+ */
+#ifndef WARPSPAN_SITES_H
+#define WARPSPAN_SITES_H
+
+#include "registry.h"
+
+/* A record of the module names this site (low word of its address). Without memory the site is left out: the reader
+ * shows its address instead of its name. */
+void warpspan_sites_note(struct warpspan_module *module, uint32_t site);
+
+/* Reads the descriptors of sites noted since the last call from the device and appends them to the capture. The
+ * module's context is current. */
+void warpspan_sites_write(struct warpspan_module *module, CUstream stream);
+
+/* The table of a module that is gone. */
+void warpspan_sites_forget(struct warpspan_module *module);
+
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * wrappers.c - the exported driver functions: one macro, and what comes before and after each real call.
+ *
+ * Every wrapper has the same steps: guard (nested calls and threads of ours go straight through, and so does
+ * everything once the library is off) - before - the real call - after - its result, unchanged. errno is what the real
+ * call left.
+ */
+#include "collector.h"
+#include "hooks.h"
+#include "launch.h"
+#include "lifetime.h"
+#include "registry.h"
+#include "session.h"
+
+#include <errno.h>
+
+/* What a wrapper carries from before to after. */
+struct call {
+	uint64_t launch; /* number in the log; 0: not recorded */
+};
+
+static bool enter(void)
+{
+	if (warpspan_thread.depth > 0 || atomic_load_explicit(&warpspan_off, memory_order_relaxed))
+		return false;
+	warpspan_thread.depth = 1;
+	return true;
+}
+
+static void leave(void)
+{
+	warpspan_thread.depth = 0;
+}
+
+/* --- before and after
+ * ------------------------------------------------------------------------------------------------------ */
+
+#define before_nothing(...) ((void)0)
+#define after_nothing(...)  ((void)0)
+
+static void after_get_proc_address(struct call *call, CUresult result, const char *symbol, void **pfn, int version,
+				   cuuint64_t flags)
+{
+	/* Success with NULL is a legal answer: the symbol is not there. */
+	if (result == CUDA_SUCCESS && pfn != NULL && *pfn != NULL)
+		*pfn = warpspan_hook_for_query(symbol, version, flags, *pfn);
+}
+
+static void after_get_proc_address_v2(struct call *call, CUresult result, const char *symbol, void **pfn, int version,
+				      cuuint64_t flags, const CUdriverProcAddressQueryResult *status)
+{
+	if (status == NULL || *status == CU_GET_PROC_ADDRESS_SUCCESS)
+		after_get_proc_address(call, result, symbol, pfn, version, flags);
+}
+
+static void after_init(struct call *call, CUresult result, unsigned int flags)
+{
+	if (result == CUDA_SUCCESS)
+		(void)warpspan_session_wake();
+}
+
+static void after_primary_retain(struct call *call, CUresult result, CUcontext *context, CUdevice device)
+{
+	if (result == CUDA_SUCCESS && context != NULL)
+		warpspan_registry_set_primary(device, *context);
+}
+
+static void before_context_destroy(struct call *call, CUcontext context)
+{
+	if (warpspan_session_awake())
+		warpspan_lifetime_before_context(context);
+}
+
+static void after_context_destroy(struct call *call, CUresult result, CUcontext context)
+{
+	if (warpspan_session_awake())
+		warpspan_lifetime_after_context(context, result == CUDA_SUCCESS);
+}
+
+static void before_primary_release(struct call *call, CUdevice device)
+{
+	if (warpspan_session_awake())
+		warpspan_lifetime_before_primary(device, false);
+}
+
+static void after_primary_release(struct call *call, CUresult result, CUdevice device)
+{
+	if (warpspan_session_awake())
+		warpspan_lifetime_after_primary(device, false, result == CUDA_SUCCESS);
+}
+
+static void before_primary_reset(struct call *call, CUdevice device)
+{
+	if (warpspan_session_awake())
+		warpspan_lifetime_before_primary(device, true);
+}
+
+static void after_primary_reset(struct call *call, CUresult result, CUdevice device)
+{
+	if (warpspan_session_awake())
+		warpspan_lifetime_after_primary(device, true, result == CUDA_SUCCESS);
+}
+
+static void before_module_unload(struct call *call, CUmodule module)
+{
+	if (warpspan_session_awake())
+		warpspan_lifetime_before_module(module);
+}
+
+static void after_module_unload(struct call *call, CUresult result, CUmodule module)
+{
+	if (warpspan_session_awake())
+		warpspan_lifetime_after_module(module, result == CUDA_SUCCESS);
+}
+
+static void before_library_unload(struct call *call, CUlibrary library)
+{
+	if (warpspan_session_awake())
+		warpspan_lifetime_before_library(library);
+}
+
+static void after_library_unload(struct call *call, CUresult result, CUlibrary library)
+{
+	if (warpspan_session_awake())
+		warpspan_lifetime_after_library(library, result == CUDA_SUCCESS);
+}
+
+static void begin_launch(struct call *call, enum warpspan_launch_api api, bool per_thread, CUfunction function,
+			 const unsigned int grid[3], const unsigned int threads[3], unsigned int shared_bytes,
+			 CUstream stream, const unsigned int cluster[3])
+{
+	struct warpspan_launch_view view = {
+		.function = function,
+		.stream = stream,
+		.per_thread = per_thread,
+		.api = api,
+		.shared_bytes = shared_bytes,
+	};
+
+	for (unsigned i = 0; i < 3; i++) {
+		view.grid[i] = grid[i];
+		view.threads[i] = threads[i];
+		view.cluster[i] = cluster[i];
+	}
+	atomic_store_explicit(&warpspan_driver_door_open, true, memory_order_relaxed);
+	call->launch = warpspan_launch_begin(&view);
+}
+
+static const unsigned int unsaid[3];
+
+#define DEFINE_BEFORE_LAUNCH_KERNEL(name, per_thread)                                                                 \
+	static void name(struct call *call, CUfunction function, unsigned int grid_x, unsigned int grid_y,            \
+			 unsigned int grid_z, unsigned int threads_x, unsigned int threads_y, unsigned int threads_z, \
+			 unsigned int shared_bytes, CUstream stream, void **parameters, void **extra)                 \
+	{                                                                                                             \
+		begin_launch(call, WARPSPAN_API_CU_LAUNCH_KERNEL, per_thread, function,                               \
+			     (const unsigned int[3]){ grid_x, grid_y, grid_z },                                       \
+			     (const unsigned int[3]){ threads_x, threads_y, threads_z }, shared_bytes, stream,        \
+			     unsaid);                                                                                 \
+	}
+DEFINE_BEFORE_LAUNCH_KERNEL(before_launch_kernel, false)
+DEFINE_BEFORE_LAUNCH_KERNEL(before_launch_kernel_ptsz, true)
+
+#define DEFINE_BEFORE_LAUNCH_COOPERATIVE(name, per_thread)                                                            \
+	static void name(struct call *call, CUfunction function, unsigned int grid_x, unsigned int grid_y,            \
+			 unsigned int grid_z, unsigned int threads_x, unsigned int threads_y, unsigned int threads_z, \
+			 unsigned int shared_bytes, CUstream stream, void **parameters)                               \
+	{                                                                                                             \
+		begin_launch(call, WARPSPAN_API_CU_LAUNCH_COOPERATIVE_KERNEL, per_thread, function,                   \
+			     (const unsigned int[3]){ grid_x, grid_y, grid_z },                                       \
+			     (const unsigned int[3]){ threads_x, threads_y, threads_z }, shared_bytes, stream,        \
+			     unsaid);                                                                                 \
+	}
+DEFINE_BEFORE_LAUNCH_COOPERATIVE(before_launch_cooperative, false)
+DEFINE_BEFORE_LAUNCH_COOPERATIVE(before_launch_cooperative_ptsz, true)
+
+static void begin_launch_ex(struct call *call, bool per_thread, const CUlaunchConfig *config, CUfunction function)
+{
+	unsigned int cluster[3] = { 0 };
+
+	if (config == NULL)
+		return; /* the real call says what is wrong */
+	for (unsigned int i = 0; config->attrs != NULL && i < config->numAttrs; i++) {
+		if (config->attrs[i].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+			continue;
+		cluster[0] = config->attrs[i].value.clusterDim.x;
+		cluster[1] = config->attrs[i].value.clusterDim.y;
+		cluster[2] = config->attrs[i].value.clusterDim.z;
+	}
+	begin_launch(call, WARPSPAN_API_CU_LAUNCH_KERNEL_EX, per_thread, function,
+		     (const unsigned int[3]){ config->gridDimX, config->gridDimY, config->gridDimZ },
+		     (const unsigned int[3]){ config->blockDimX, config->blockDimY, config->blockDimZ },
+		     config->sharedMemBytes, config->hStream, cluster);
+}
+
+static void before_launch_kernel_ex(struct call *call, const CUlaunchConfig *config, CUfunction function,
+				    void **parameters, void **extra)
+{
+	begin_launch_ex(call, false, config, function);
+}
+
+static void before_launch_kernel_ex_ptsz(struct call *call, const CUlaunchConfig *config, CUfunction function,
+					 void **parameters, void **extra)
+{
+	begin_launch_ex(call, true, config, function);
+}
+
+#define after_launch(call, result, ...) warpspan_launch_end((call)->launch, (int32_t)(result))
+
+#define before_capture(...) warpspan_launch_capture_seen()
+
+static void sync_done(CUresult result)
+{
+	if (result == CUDA_SUCCESS && warpspan_session_active())
+		warpspan_collector_hint();
+}
+#define after_sync(call, result, ...) sync_done(result)
+
+/* --- the wrappers
+ * ---------------------------------------------------------------------------------------------------------- */
+
+#define UNPACK(...) __VA_ARGS__
+
+#define WARPSPAN_HOOK(name, asked, version, stream, parameters, arguments, before, after, purpose) \
+	WARPSPAN_EXPORT CUresult CUDAAPI name parameters                                           \
+	{                                                                                          \
+		__typeof__(&name) real = WARPSPAN_REAL(name);                                      \
+		struct call call = { 0 };                                                          \
+		int program_errno = errno;                                                         \
+		CUresult result;                                                                   \
+                                                                                                   \
+		if (!enter())                                                                      \
+			return real arguments;                                                     \
+		before(&call, UNPACK arguments);                                                   \
+		errno = program_errno;                                                             \
+		result = real arguments;                                                           \
+		program_errno = errno;                                                             \
+		after(&call, result, UNPACK arguments);                                            \
+		leave();                                                                           \
+		errno = program_errno;                                                             \
+		(void)call;                                                                        \
+		return result;                                                                     \
+	}
+#include "hooks.def"
