@@ -118,17 +118,14 @@ static void add_unpaired_row(const struct warpspan_model *model, const struct wa
 {
 	char count[TEXT_NUMBER_BYTES], name[256], file[256];
 
-	if (unpaired->region == WARPSPAN_NONE) {
-		table_add(table, "-");
-		table_add(table, "-");
-	} else {
-		const struct warpspan_region *region = &model->regions[unpaired->region];
-
-		table_add(table, text_elide(name, sizeof(name), region->name, NAME_COLUMNS));
-		table_add_format(table, "%s:%" PRIu32, text_clean(file, sizeof(file), text_base_name(region->file)),
-				 region->line);
-	}
 	table_add(table, text_count(count, unpaired->n));
+	if (unpaired->region == WARPSPAN_NONE) {
+		table_add(table, "place not known");
+		return;
+	}
+	const struct warpspan_region *region = &model->regions[unpaired->region];
+	table_add_format(table, "%s at %s:%" PRIu32, text_elide(name, sizeof(name), region->name, NAME_COLUMNS),
+			 text_clean(file, sizeof(file), text_base_name(region->file)), region->line);
 }
 
 bool failures_unpaired(const struct warpspan_model *model, FILE *out, unsigned columns)
@@ -154,13 +151,13 @@ bool failures_unpaired(const struct warpspan_model *model, FILE *out, unsigned c
 				continue;
 			n += model->unpaired[i].n;
 			if (!table)
-				table = table_create("llr");
+				table = table_create("rl");
 			if (n_rows++ < MOST_SHOWN)
 				add_unpaired_row(model, &model->unpaired[i], table);
 		}
 		if (n == 0)
 			continue;
-		snprintf(sentence, sizeof(sentence), "%s  %s", text_count(count, n), unpaired_cause_text(cause));
+		snprintf(sentence, sizeof(sentence), "%s %s", text_count(count, n), unpaired_cause_text(cause));
 		text_paragraph(out, 2, 4, columns, sentence);
 		if (!table_print(table, out, 4, false, columns))
 			fputs("    (out of memory: the places are not listed)\n", out);

@@ -16,9 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE_BYTES 8192u /* the longest region head: name and file, every character escaped */
-#define TAIL_BYTES  192u
-#define EVENT_BYTES (PIECE_BYTES + TAIL_BYTES + 256u)
+#define PIECE_BYTES  8192u /* the longest region head: name and file, every character escaped */
+#define EXACT_FLOATS 9e15f /* whole numbers below are exact in the double a viewer makes of them */
+#define TAIL_BYTES   192u
+#define EVENT_BYTES  (PIECE_BYTES + TAIL_BYTES + 256u)
 
 struct writer {
 	const struct warpspan_model *model;
@@ -89,7 +90,10 @@ static char *put_float(char *at, float value)
 		return put_text(at, "\"nan\"");
 	if (value - value != 0)
 		return put_text(at, value > 0 ? "\"inf\"" : "\"-inf\"");
-	snprintf(text, sizeof(text), "%.9g", (double)value);
+	if (value > -EXACT_FLOATS && value < EXACT_FLOATS && value == (float)(int64_t)value)
+		snprintf(text, sizeof(text), "%" PRId64, (int64_t)value);
+	else
+		snprintf(text, sizeof(text), "%.9g", (double)value);
 	for (char *c = text; *c; c++)
 		if (*c == ',')
 			*c = '.'; /* the locale of the program we are in */

@@ -79,7 +79,7 @@ static void print_devices(const struct warpspan_model *model, FILE *out, unsigne
 	for (uint32_t i = 0; i < model->n_clocks; i++) {
 		const struct warpspan_clock_fit *clock = &model->clocks[i];
 
-		snprintf(line, sizeof(line), "%s %s, global timer ticks every %" PRIu32 " ns, SMs aligned within %s",
+		snprintf(line, sizeof(line), "%s %s, global timer ticks every %" PRIu32 "ns, SMs aligned within %s",
 			 text_rate(rate, clock->rate_hz), clock->fitted ? "measured" : "as the driver states it",
 			 clock->tick_ns, text_duration(error, clock->error_ns));
 		header_line(out, columns, numbered(model, "clock", model->devices[clock->device].ordinal, label), line);
@@ -168,28 +168,37 @@ static void add_region_row(struct table *table, const struct warpspan_region *re
 		add_source(table, region);
 }
 
-/* Where the regions are, for terminals too narrow for a column. */
+static void add_source_cell(struct table *table, const struct warpspan_region *region, unsigned columns)
+{
+	char name[512], file[256];
+
+	table_add_format(table, "%s at %s:%" PRIu32, text_elide(name, sizeof(name), region->name, columns),
+			 text_clean(file, sizeof(file), text_base_name(region->file)), region->line);
+}
+
+/* Where the regions are, for terminals too narrow for a column: in two columns if that fits. */
 static void print_sources(const struct warpspan_model *model, const uint32_t *rows, uint32_t n_rows, FILE *out,
 			  unsigned columns)
 {
-	struct table *table;
-	uint32_t n_across = n_rows > 3 ? 2 : 1;
-	const uint32_t n_down = (n_rows + n_across - 1) / n_across;
-	char name[64], cell[160], file[80];
+	const size_t half = (columns - 4) / 2;
+	bool fits = n_rows > 2;
+	char text[32];
 
-	table = table_create(n_across == 2 ? "ll" : "l");
+	for (uint32_t i = 0; i < n_rows; i++) {
+		const struct warpspan_region *region = &model->regions[rows[i]];
+		const int digits = snprintf(text, sizeof(text), " at :%" PRIu32, region->line);
+
+		fits &= strlen(region->name) + strlen(text_base_name(region->file)) + (size_t)digits <= half;
+	}
+	const uint32_t n_across = fits ? 2 : 1, n_down = (n_rows + n_across - 1) / n_across;
+	struct table *table = table_create(fits ? "ll" : "l");
 	for (uint32_t i = 0; i < n_down * n_across; i++) {
 		const uint32_t row = i % n_across * n_down + i / n_across;
 
-		if (row >= n_rows) {
+		if (row < n_rows)
+			add_source_cell(table, &model->regions[rows[row]], columns / 2);
+		else
 			table_add(table, "");
-			continue;
-		}
-		const struct warpspan_region *region = &model->regions[rows[row]];
-		text_elide(name, sizeof(name), region->name, 16);
-		text_elide(file, sizeof(file), text_base_name(region->file), 14);
-		snprintf(cell, sizeof(cell), "%s at %s:%" PRIu32, name, file, region->line);
-		table_add(table, cell);
 	}
 	fputc('\n', out);
 	table_print(table, out, 2, false, columns);
@@ -220,12 +229,12 @@ static bool print_regions(const struct warpspan_model *model, const struct warps
 	fputc('\n', out);
 	const bool fine = table_print(table, out, 2, !wide, columns);
 	table_destroy(table);
-	if (fine && !wide)
-		print_sources(model, rows, kernel->n_rows, out, columns);
 	if (fine && with_cut)
 		text_paragraph(
 			out, 2, 2, columns,
 			"cut: slices whose end was not recorded; they are in the timeline, not in these numbers.");
+	if (fine && !wide)
+		print_sources(model, rows, kernel->n_rows, out, columns);
 	return fine;
 }
 

@@ -99,6 +99,7 @@ static const char *kernel_name(const struct builder *builder, uint32_t kernel)
 static void add_session(struct builder *builder, cJSON *root)
 {
 	const struct warpspan_model *model = builder->model;
+	char name[256];
 	cJSON *session = add_object(builder, root, "session");
 
 	add_text(builder, session, "capture", model->path);
@@ -127,7 +128,8 @@ static void add_session(struct builder *builder, cJSON *root)
 	}
 	cJSON *counters = add_object(builder, root, "counters");
 	for (uint32_t i = 0; i < model->n_counters; i++)
-		add_count(builder, counters, model->counters[i].name, model->counters[i].value);
+		add_count(builder, counters, text_clean(name, sizeof(name), model->counters[i].name),
+			  model->counters[i].value);
 }
 
 static void add_clock(struct builder *builder, cJSON *parent, const char *key, const struct warpspan_clock_fit *clock)
@@ -138,6 +140,8 @@ static void add_clock(struct builder *builder, cJSON *parent, const char *key, c
 	add_count(builder, object, "tick_ns", clock->tick_ns);
 	add_number(builder, object, "rate_hz", clock->rate_hz);
 	add_number(builder, object, "error_ns", clock->error_ns);
+	add_number(builder, object, "typical_error_ns", clock->typical_error_ns);
+	add_count(builder, object, "epochs", clock->n_epochs);
 	add_count(builder, object, "sms", clock->n_sms);
 	add_count(builder, object, "pairs", clock->n_pairs);
 	add_bool(builder, object, "fitted", clock->fitted);

@@ -76,25 +76,26 @@ void table_add_format(struct table *table, const char *format, ...)
 	table_add(table, cell);
 }
 
-/* Widths that show everything; then column 0 gives way until a row fits. */
+/* Widths that show everything, but for cells of column 0 that leave no room for the others. */
 static void choose_widths(const struct table *table, unsigned indent, unsigned gap, unsigned columns, size_t *widths)
 {
-	size_t total = indent + (size_t)gap * (table->n_columns - 1);
+	size_t others = indent + (size_t)gap * (table->n_columns - 1);
 
 	memset(widths, 0, MOST_TABLE_COLUMNS * sizeof(*widths));
 	for (size_t i = 0; i < table->n_cells; i++) {
 		const size_t width = text_width(table->cells[i]);
 
-		if (width > widths[i % table->n_columns])
+		if (i % table->n_columns != 0 && width > widths[i % table->n_columns])
 			widths[i % table->n_columns] = width;
 	}
-	for (unsigned i = 0; i < table->n_columns; i++)
-		total += widths[i];
-	if (total > columns) {
-		const size_t over = total - columns;
-		const size_t least = widths[0] < LEAST_NAME_COLUMNS ? widths[0] : LEAST_NAME_COLUMNS;
+	for (unsigned i = 1; i < table->n_columns; i++)
+		others += widths[i];
+	const size_t room = columns > others + LEAST_NAME_COLUMNS ? columns - others : LEAST_NAME_COLUMNS;
+	for (size_t i = 0; i < table->n_cells; i += table->n_columns) {
+		const size_t width = text_width(table->cells[i]);
 
-		widths[0] = widths[0] > over && widths[0] - over > least ? widths[0] - over : least;
+		if (width <= room && width > widths[0])
+			widths[0] = width;
 	}
 }
 
@@ -111,12 +112,14 @@ bool table_print(const struct table *table, FILE *out, unsigned indent, bool tig
 		const unsigned column = (unsigned)(i % table->n_columns);
 		const bool last = column + 1 == table->n_columns;
 
-		text_elide(cell, sizeof(cell), table->cells[i], widths[column]);
-		const int space = (int)(widths[column] - text_width(cell));
-		if (column == 0)
-			fprintf(out, "%*s", (int)indent, "");
-		else
-			fprintf(out, "%*s", (int)gap, "");
+		text_elide(cell, sizeof(cell), table->cells[i], column == 0 ? columns - indent : SIZE_MAX);
+		if (column == 0 && text_width(cell) > widths[0] && !last) {
+			fprintf(out, "%*s%s\n", (int)indent, "", cell);
+			cell[0] = '\0';
+		}
+		const size_t width = text_width(cell);
+		const int space = widths[column] > width ? (int)(widths[column] - width) : 0;
+		fprintf(out, "%*s", (int)(column == 0 ? indent : gap), "");
 		if (table->alignment[column] == 'r')
 			fprintf(out, "%*s%s", space, "", cell);
 		else

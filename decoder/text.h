@@ -64,8 +64,9 @@ struct table *table_destroy(struct table *table);
 /* The next cell, in reading order. */
 void table_add(struct table *table, const char *cell);
 void table_add_format(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Prints the rows, columns two spaces apart (one when `tight`), `indent` spaces before each. The cells of column 0 are
- * elided so that rows fit into `columns` characters. False: memory ran out on the way. */
+/* Prints the rows, columns two spaces apart (one when `tight`), `indent` spaces before each, to fit into `columns`
+ * characters. A first cell that would make the rows too wide stands on a line of its own above its row, so that no two
+ * names look alike; it is elided only where it is wider than the whole line. False: memory ran out on the way. */
 bool table_print(const struct table *table, FILE *out, unsigned indent, bool tight, unsigned columns);
 
 #endif

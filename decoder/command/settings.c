@@ -34,7 +34,7 @@ int command_settings(const struct command *command, int argc, char **argv)
 	table_add(table, "setting");
 	table_add(table, "default");
 	table_add(table, "range");
-	table_add(table, "in the environment");
+	table_add(table, "set to");
 	for (unsigned i = 0; i < WARPSPAN_N_SETTINGS; i++) {
 		const struct warpspan_setting_info *info = &warpspan_setting_infos[i];
 		const char *value = warpspan_setting_get(info);
