@@ -68,7 +68,8 @@ struct context {
 	/* Guarded by stream_lock. */
 	struct stream *streams;
 	struct stream *legacy;
-	uint64_t retired_end_ns; /* when the last of the blocking streams that are gone ended */
+	uint64_t retired_blocking_end_ns; /* when the last of the blocking streams that are gone ended */
+	uint64_t retired_end_ns;          /* the same for all that count, see moves_time() in stream.c */
 
 	/* Guarded by driver.lock. */
 	struct module *modules;
@@ -204,6 +205,7 @@ struct op {
 	enum op_kind kind;
 	struct stream *stream;
 	struct op *next;
+	uint64_t by_thread;   /* who enqueued it */
 	uint64_t earliest_ns; /* enqueue time and the ends of finished predecessors */
 	struct op **waits;    /* unfinished predecessors on other streams, referenced */
 	size_t n_waits;
@@ -221,8 +223,7 @@ struct op {
 		struct {
 			CUdeviceptr to, from;
 			size_t bytes;
-			size_t height, to_pitch, from_pitch; /* rows; height 1 = plain */
-			void *staged;                        /* copy of pageable source bytes, owned */
+			void *staged; /* copy of pageable source bytes, owned */
 		} copy;
 		struct {
 			CUdeviceptr to;
@@ -248,6 +249,7 @@ struct stream {
 
 	/* Guarded by stream_lock. */
 	pthread_t worker;
+	bool has_kernels; /* ever had a kernel or a host function */
 	bool has_worker;
 	bool is_closing; /* its context ends: the worker is joined */
 	bool is_retired; /* destroyed by the program: the worker frees it */

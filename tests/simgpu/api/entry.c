@@ -275,18 +275,16 @@ static CUresult call_unsupported(enum entry entry, const char *suffix)
 
 /* --- cuGetProcAddress --- */
 
-/* Does `symbol` without its "_vN" equal `base`? */
+/* Is `symbol` without its "_vN" equal to `base`? */
 static bool is_version_of(const char *symbol, const char *base)
 {
-	size_t n = strlen(base);
+	size_t n = strlen(symbol), digits = 0;
 
-	if (strncmp(symbol, base, n) != 0)
-		return false;
-	symbol += n;
-	if (*symbol == '\0')
-		return true;
-	return strncmp(symbol, "_v", 2) == 0 && symbol[2] != '\0' &&
-	       symbol[2 + strspn(symbol + 2, "0123456789")] == '\0';
+	while (digits < n && symbol[n - 1 - digits] >= '0' && symbol[n - 1 - digits] <= '9')
+		digits++;
+	if (digits && n > digits + 2 && strncmp(symbol + n - digits - 2, "_v", 2) == 0)
+		n -= digits + 2;
+	return strlen(base) == n && strncmp(symbol, base, n) == 0;
 }
 
 static CUdriverProcAddressQueryResult proc_find(const char *base, int version, bool per_thread, void **ret_function)

@@ -183,7 +183,8 @@ enum fatbin_status fatbin_container_ptx(const void *data, size_t bytes, uint32_t
 	return unpack(&choice, ret_ptx);
 }
 
-/* Of the containers that went into a device link, the one with PTX. */
+/* Of the containers that went into a device link, the one with PTX this device takes. Whatever else is there was linked
+ * in by nvcc (the device-side runtime) and is not called by code that runs here. */
 static enum fatbin_status prelinked_ptx(const void *const *prelinked, uint32_t cc, struct fatbin_ptx *ret_ptx)
 {
 	enum fatbin_status found = FATBIN_NO_PTX;
@@ -193,17 +194,15 @@ static enum fatbin_status prelinked_ptx(const void *const *prelinked, uint32_t c
 		enum fatbin_status status =
 			fatbin_container_ptx(*prelinked, fatbin_container_bytes(*prelinked), cc, &ptx);
 
-		if (status == FATBIN_NO_PTX)
-			continue;
-		if (found == FATBIN_OK) {
+		if (status == FATBIN_OK && found == FATBIN_OK) {
 			free(ptx.text);
 			free(ret_ptx->text);
 			return FATBIN_SEVERAL;
 		}
-		found = status;
-		if (status != FATBIN_OK)
-			break;
-		*ret_ptx = ptx;
+		if (status == FATBIN_OK)
+			*ret_ptx = ptx;
+		if (status == FATBIN_OK || found == FATBIN_NO_PTX)
+			found = status;
 	}
 	return found;
 }

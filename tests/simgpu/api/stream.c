@@ -6,7 +6,7 @@
  * enqueue adds a fixed cost, a wait moves it to the end of what was waited for. An operation starts at the latest of
  * the end of its predecessor in the stream, the ends of what it waits for, and the virtual time of its enqueue; its
  * duration follows from its inputs. Nothing reads a wall clock, so a program's timestamps do not depend on how the
- * machine schedules the workers, and a thread that works on a non-blocking stream of its own shifts nobody's.
+ * machine schedules the workers, and a thread that only copies on a non-blocking stream of its own shifts nobody's.
  *
  * Order. A stream is a FIFO. Work on the legacy stream follows all earlier work of the context's blocking streams,
  * and theirs follows earlier legacy work. Edges only point to operations enqueued before (under stream_lock), so
@@ -111,7 +111,7 @@ static bool op_after_default_streams(struct op *op, struct stream *stream)
 		return true;
 	if (stream != context->legacy)
 		return !context->legacy || op_after(op, context->legacy->last);
-	op->earliest_ns = MAX(op->earliest_ns, context->retired_end_ns);
+	op->earliest_ns = MAX(op->earliest_ns, context->retired_blocking_end_ns);
 	for (struct stream *other = context->streams; other; other = other->next) {
 		if (other != stream && is_blocking(other) && !op_after(op, other->last))
 			return false;
@@ -211,6 +211,8 @@ static void stream_free(struct stream *stream)
 		}
 	}
 	if (is_blocking(stream))
+		context->retired_blocking_end_ns = MAX(context->retired_blocking_end_ns, stream->end_ns);
+	if (is_blocking(stream) || stream->has_kernels)
 		context->retired_end_ns = MAX(context->retired_end_ns, stream->end_ns);
 	if (context->legacy == stream)
 		context->legacy = NULL;
@@ -274,6 +276,7 @@ CUresult op_enqueue(struct stream *stream, struct op *op, uint64_t cost_ns, stru
 	thread->now_ns += cost_ns;
 	op->earliest_ns = thread->now_ns;
 	op->stream = stream;
+	op->by_thread = thread->id;
 	if (is_dead() || !op_after_default_streams(op, stream) || !op_after(op, also) || !worker_start(stream)) {
 		pthread_mutex_unlock(&stream_lock);
 		op_unref(op);
@@ -285,6 +288,7 @@ CUresult op_enqueue(struct stream *stream, struct op *op, uint64_t cost_ns, stru
 		stream->head = op;
 	stream->tail = op;
 	stream->n_enqueued++;
+	stream->has_kernels = stream->has_kernels || op->kind == OP_LAUNCH || op->kind == OP_CALLBACK;
 	op_unref(stream->last);
 	stream->last = op_ref(op);
 	if (ret_op)
@@ -294,8 +298,8 @@ CUresult op_enqueue(struct stream *stream, struct op *op, uint64_t cost_ns, stru
 	return CUDA_SUCCESS;
 }
 
-/* stream_lock is held. */
-static CUresult op_await(struct op *op)
+/* Waits, and moves the caller's virtual time unless told otherwise. stream_lock is held. */
+static CUresult op_await(struct op *op, bool moves_time)
 {
 	struct host_thread *thread = host_thread();
 
@@ -303,7 +307,8 @@ static CUresult op_await(struct op *op)
 		pthread_cond_wait(&op_done, &stream_lock);
 	if (!op->is_done)
 		return CUDA_ERROR_DEINITIALIZED;
-	thread->now_ns = MAX(thread->now_ns, op->end_ns);
+	if (moves_time)
+		thread->now_ns = MAX(thread->now_ns, op->end_ns);
 	return op->result;
 }
 
@@ -312,7 +317,7 @@ CUresult op_wait(struct op *op)
 	CUresult result;
 
 	pthread_mutex_lock(&stream_lock);
-	result = op_await(op);
+	result = op_await(op, true);
 	pthread_mutex_unlock(&stream_lock);
 	return result;
 }
@@ -352,22 +357,34 @@ static bool is_included(const struct stream *stream, const struct stream *other)
 	return stream == stream->context->legacy && is_blocking(other);
 }
 
+/* A context-wide wait includes whatever other threads copy on non-blocking streams of their own, a profiler for one.
+ * How far those are is a matter of the machine, so they are waited for but do not move the caller's time. */
+static bool moves_time(const struct op *op)
+{
+	return is_blocking(op->stream) || op->stream->has_kernels || op->by_thread == host_thread()->id;
+}
+
+struct awaited {
+	struct op *op; /* referenced */
+	bool moves_time;
+};
+
 /* References to the newest operation of each stream that waiting for `stream` (NULL = all) includes. stream_lock is
  * held: what is enqueued later is not waited for. */
-static bool newest_ops(struct context *context, const struct stream *stream, struct op ***ret_ops, size_t *ret_n)
+static bool newest_ops(struct context *context, const struct stream *stream, struct awaited **ret_ops, size_t *ret_n)
 {
 	size_t n = 0;
-	struct op **ops;
+	struct awaited *ops;
 
 	for (const struct stream *other = context->streams; other; other = other->next)
 		n++;
-	ops = malloc((n + 1) * sizeof(struct op *));
+	ops = malloc((n + 1) * sizeof(*ops));
 	if (!ops)
 		return false;
 	n = 0;
 	for (const struct stream *other = context->streams; other; other = other->next) {
 		if (other->last && is_included(stream, other))
-			ops[n++] = op_ref(other->last);
+			ops[n++] = (struct awaited){ op_ref(other->last), stream || moves_time(other->last) };
 	}
 	*ret_ops = ops;
 	*ret_n = n;
@@ -378,7 +395,7 @@ static CUresult wait_for(struct context *context, const struct stream *stream)
 {
 	struct host_thread *thread = host_thread();
 	CUresult result = CUDA_SUCCESS;
-	struct op **ops;
+	struct awaited *ops;
 	size_t n;
 
 	pthread_mutex_lock(&stream_lock);
@@ -387,14 +404,16 @@ static CUresult wait_for(struct context *context, const struct stream *stream)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	for (size_t i = 0; i < n; i++) {
-		CUresult one = op_await(ops[i]);
+		CUresult one = op_await(ops[i].op, ops[i].moves_time);
 
 		if (result == CUDA_SUCCESS)
 			result = one;
-		op_unref(ops[i]);
+		op_unref(ops[i].op);
 	}
-	if (!stream || stream == context->legacy)
+	if (!stream)
 		thread->now_ns = MAX(thread->now_ns, context->retired_end_ns);
+	else if (stream == context->legacy)
+		thread->now_ns = MAX(thread->now_ns, context->retired_blocking_end_ns);
 	pthread_mutex_unlock(&stream_lock);
 	free(ops);
 	return result != CUDA_SUCCESS ? result : atomic_load(&context->fault);

@@ -9,23 +9,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CHECK(condition)                                                                                              \
-	do {                                                                                                          \
-		if (!(condition)) {                                                                                   \
-			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);                     \
-			exit(1);                                                                                      \
-		}                                                                                                     \
+#define CHECK(condition)                                                                          \
+	do {                                                                                      \
+		if (!(condition)) {                                                               \
+			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
+			exit(1);                                                                  \
+		}                                                                                 \
 	} while (0)
 
 /* Two integers (or codes), both printed when they differ. */
-#define CHECK_EQUAL(is, should)                                                                                       \
-	do {                                                                                                          \
-		long long is_ = (long long)(is), should_ = (long long)(should);                                       \
-                                                                                                                      \
-		if (is_ != should_) {                                                                                 \
-			fprintf(stderr, "%s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #is, is_, should_);      \
-			exit(1);                                                                                      \
-		}                                                                                                     \
+#define CHECK_EQUAL(is, should)                                                                                  \
+	do {                                                                                                     \
+		long long is_ = (long long)(is), should_ = (long long)(should);                                  \
+                                                                                                                 \
+		if (is_ != should_) {                                                                            \
+			fprintf(stderr, "%s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #is, is_, should_); \
+			exit(1);                                                                                 \
+		}                                                                                                \
 	} while (0)
 
 /* A CUDA call of either API that succeeds. */

@@ -85,7 +85,8 @@ static void hang_holds_only_its_stream()
 	OK(cudaFreeHost((void *)flag));
 }
 
-/* Work on the legacy stream follows that of blocking streams, and the other way round; non-blocking ones do not care. */
+/* Work on the legacy stream follows that of blocking streams, and the other way round; non-blocking ones do not care.
+ */
 static void legacy_stream_orders()
 {
 	cudaStream_t a, b, free_running;
@@ -247,6 +248,8 @@ static void print_times()
 		while (cudaEventQuery(events[2]) == cudaErrorNotReady)
 			usleep(rand() % 50);
 		cudaGetLastError();
+		if (round % 2)
+			OK(cudaDeviceSynchronize());
 		OK(cudaMemcpy(host, device, sizeof(host), cudaMemcpyDeviceToHost));
 		for (int i = 0; i < 3; i++) {
 			OK(cudaEventElapsedTime(&ms, events[3], events[i]));
