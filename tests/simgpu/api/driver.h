@@ -181,6 +181,9 @@ void allocations_drop(struct context *context);
 /* The device that can reach `address`, or NULL: then it is pageable host memory. */
 struct device *address_device(CUdeviceptr address, CUdeviceptr *ret_start, size_t *ret_bytes);
 
+/* Memory of the device itself, as opposed to host memory it can reach. */
+bool address_is_on_device(CUdeviceptr address);
+
 /* --- streams and operations (stream.c) --- */
 
 enum {
@@ -196,6 +199,13 @@ enum {
 	DURATION_CALLBACK_NS = 5000,
 	TRANSFER_BYTES_PER_NS = 20,
 	DEVICE_BYTES_PER_NS = 1000,
+};
+
+/* `height` rows of `width` bytes; the pitches do not matter when there is one. */
+struct op_copy {
+	CUdeviceptr to, from;
+	size_t width, height, to_pitch, from_pitch;
+	void *staged; /* copy of a pageable source, owned */
 };
 
 enum op_kind { OP_MARK, OP_LAUNCH, OP_COPY, OP_FILL, OP_CALLBACK, OP_FREE };
@@ -220,11 +230,7 @@ struct op {
 			struct sim_launch launch;
 			void *params;
 		} launch;
-		struct {
-			CUdeviceptr to, from;
-			size_t bytes;
-			void *staged; /* copy of pageable source bytes, owned */
-		} copy;
+		struct op_copy copy;
 		struct {
 			CUdeviceptr to;
 			uint32_t value, unit_bytes;
@@ -288,7 +294,7 @@ CUresult context_wait(struct context *context);
 /* Process exit: running grids are stopped, queued work is dropped; waits up to a second for workers to notice. */
 void streams_abandon(void);
 
-/* Runs one operation on its worker; launch.c and memory.c. Returns its duration's end. */
+/* Runs one operation on its worker; launch.c, copy.c and memory.c. Returns its duration's end. */
 CUresult launch_run(struct op *op, uint64_t start_ns, uint64_t *ret_end_ns);
 CUresult copy_run(struct op *op, uint64_t start_ns, uint64_t *ret_end_ns);
 CUresult fill_run(struct op *op, uint64_t start_ns, uint64_t *ret_end_ns);

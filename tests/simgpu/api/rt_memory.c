@@ -216,6 +216,44 @@ cudaError_t impl_cudaMemcpyAsync(void *dst, const void *src, size_t count, enum 
 	return count ? copy_async(dst, src, count, kind, stream) : cudaSuccess;
 }
 
+static cudaError_t rectangle(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
+			     enum cudaMemcpyKind kind, CUDA_MEMCPY2D *ret_rectangle)
+{
+	if (kind > cudaMemcpyDefault)
+		return cudaErrorInvalidMemcpyDirection;
+	if (dpitch < width || spitch < width)
+		return cudaErrorInvalidPitchValue;
+	*ret_rectangle = (CUDA_MEMCPY2D){
+		.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+		.srcDevice = address_of(src),
+		.srcPitch = spitch,
+		.dstMemoryType = CU_MEMORYTYPE_UNIFIED,
+		.dstDevice = address_of(dst),
+		.dstPitch = dpitch,
+		.WidthInBytes = width,
+		.Height = height,
+	};
+	return cudaSuccess;
+}
+
+cudaError_t impl_cudaMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
+			      enum cudaMemcpyKind kind)
+{
+	CUDA_MEMCPY2D copied;
+	cudaError_t error = rectangle(dst, dpitch, src, spitch, width, height, kind, &copied);
+
+	return error == cudaSuccess ? rt_error(DRIVER_STREAM(cuMemcpy2DUnaligned)(&copied)) : error;
+}
+
+cudaError_t impl_cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
+				   size_t height, enum cudaMemcpyKind kind, cudaStream_t stream)
+{
+	CUDA_MEMCPY2D copied;
+	cudaError_t error = rectangle(dst, dpitch, src, spitch, width, height, kind, &copied);
+
+	return error == cudaSuccess ? rt_error(DRIVER_STREAM(cuMemcpy2DAsync)(&copied, stream)) : error;
+}
+
 cudaError_t impl_cudaMemset(void *devPtr, int value, size_t count)
 {
 	return rt_error(DRIVER_STREAM(cuMemsetD8)(address_of(devPtr), (unsigned char)value, count));

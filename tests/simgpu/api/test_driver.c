@@ -368,6 +368,48 @@ static void a_pageable_source_is_taken_before_the_call_returns(void **state)
 	assert_int_equal(host, 4711);
 }
 
+static void rectangles_keep_to_their_rows(void **state)
+{
+	char from[4][8], to[4][8];
+	CUDA_MEMCPY2D copy = {
+		.srcMemoryType = CU_MEMORYTYPE_HOST,
+		.srcHost = from,
+		.srcPitch = 8,
+		.srcXInBytes = 1,
+		.srcY = 1,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstDevice = buffer,
+		.dstPitch = 16,
+		.WidthInBytes = 3,
+		.Height = 2,
+	};
+
+	for (int i = 0; i < 32; i++)
+		from[i / 8][i % 8] = (char)(i + 1);
+	memset(to, 0, sizeof(to));
+	OK(cuMemcpy2D(&copy));
+	copy = (CUDA_MEMCPY2D){
+		.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+		.srcDevice = buffer,
+		.srcPitch = 16,
+		.dstMemoryType = CU_MEMORYTYPE_HOST,
+		.dstHost = to,
+		.dstPitch = 8,
+		.dstY = 2,
+		.WidthInBytes = 3,
+		.Height = 2,
+	};
+	OK(cuMemcpy2DAsync(&copy, NULL));
+	assert_int_equal(to[2][0], from[1][1]);
+	assert_int_equal(to[3][2], from[2][3]);
+	assert_int_equal(to[1][0], 0);
+	assert_int_equal(to[2][3], 0);
+	copy.srcPitch = 2;
+	assert_int_equal(cuMemcpy2D(&copy), CUDA_ERROR_INVALID_VALUE);
+	copy.srcPitch = 1000;
+	assert_int_equal(cuMemcpy2D(&copy), CUDA_ERROR_INVALID_VALUE);
+}
+
 /* --- cuGetProcAddress --- */
 
 static void proc_addresses_follow_version_and_flags(void **state)
@@ -499,6 +541,7 @@ int main(void)
 		cmocka_unit_test(pointers_know_what_they_are),
 		cmocka_unit_test(host_memory_is_registered_once),
 		cmocka_unit_test(a_pageable_source_is_taken_before_the_call_returns),
+		cmocka_unit_test(rectangles_keep_to_their_rows),
 		cmocka_unit_test(proc_addresses_follow_version_and_flags),
 		cmocka_unit_test(threads_share_a_context),
 		cmocka_unit_test(a_forked_child_is_refused),

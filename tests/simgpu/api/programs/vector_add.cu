@@ -64,6 +64,16 @@ int main()
 	OK(cudaMemcpyFromSymbol(&value, counter, sizeof(value)));
 	CHECK_EQUAL(value, 2);
 
+	/* Rows with a pitch. */
+	OK(cudaMallocPitch(&address, &bytes, 20, 5));
+	CHECK(bytes >= 20);
+	OK(cudaMemcpy2D(address, bytes, host, 40, 20, 5, cudaMemcpyHostToDevice));
+	OK(cudaMemcpy2DAsync(factors, 4, (char *)address + bytes * 2, bytes, 4, 2, cudaMemcpyDeviceToHost, 0));
+	CHECK(factors[0] == host[20] && factors[1] == host[30]);
+	CHECK_EQUAL(cudaMemcpy2D(address, 8, host, 40, 20, 5, cudaMemcpyHostToDevice), cudaErrorInvalidPitchValue);
+	cudaGetLastError();
+	OK(cudaFree(address));
+
 	CHECK(strcmp(cudaGetErrorName(cudaErrorIllegalAddress), "cudaErrorIllegalAddress") == 0);
 	CHECK(strcmp(cudaGetErrorString(cudaErrorInvalidValue), "invalid argument") == 0);
 	OK(cudaFree(a));
