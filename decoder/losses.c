@@ -142,9 +142,10 @@ void losses_finish(struct losses *losses)
 /* --- the settings that would have sufficed ---------------------------------------------------------------------------
  */
 
-#define BUFFER_MOST ((uint64_t)1 << 40) /* what a ticket can address */
-#define KIB         ((uint64_t)1 << 10)
-#define MIB         ((uint64_t)1 << 20)
+#define BUFFER_LEAST ((uint64_t)64 << 10) /* the least the setting takes */
+#define BUFFER_MOST  ((uint64_t)1 << 40)  /* what a ticket can address */
+#define KIB          ((uint64_t)1 << 10)
+#define MIB          ((uint64_t)1 << 20)
 
 void warpspan_model_sufficient(const struct warpspan_model *model, uint64_t *ret_buffer_bytes,
 			       uint32_t *ret_events_per_warp)
@@ -170,6 +171,11 @@ void warpspan_model_sufficient(const struct warpspan_model *model, uint64_t *ret
 	uint64_t bytes = BUFFER_MOST;
 	if (n_warps < BUFFER_MOST / 2 / segment_bytes)
 		bytes = 2 * (sizeof(struct warpspan_arena) + n_warps * segment_bytes);
+	/* The buffer is not what was too small where this one would have done: never advise less than there was. */
+	if (bytes < 2 * model->arena_bytes)
+		bytes = 2 * model->arena_bytes;
+	if (bytes < BUFFER_LEAST)
+		bytes = BUFFER_LEAST;
 	const uint64_t unit = bytes < MIB ? 4 * KIB : MIB;
 	bytes = (bytes + unit - 1) / unit * unit;
 	*ret_buffer_bytes = bytes < BUFFER_MOST ? bytes : BUFFER_MOST;
