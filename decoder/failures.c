@@ -168,6 +168,16 @@ bool failures_unpaired(const struct warpspan_model *model, FILE *out, unsigned c
 	return true;
 }
 
+/* Texts of damage begin with the capture's name, which has been said. */
+static const char *without_path(const struct warpspan_model *model, const char *text)
+{
+	const size_t n = strlen(model->path);
+
+	if (text[0] == '\'' && strncmp(text + 1, model->path, n) == 0 && strncmp(text + 1 + n, "': ", 3) == 0)
+		return text + n + 4;
+	return text;
+}
+
 bool failures_damage(const struct warpspan_model *model, FILE *out, unsigned columns)
 {
 	char sentence[SENTENCE_BYTES], count[TEXT_NUMBER_BYTES], text[sizeof(model->damage[0].text)];
@@ -181,8 +191,8 @@ bool failures_damage(const struct warpspan_model *model, FILE *out, unsigned col
 	for (uint32_t i = 0; i < model->n_damage && i < MOST_SHOWN; i++) {
 		const struct warpspan_error *damage = &model->damage[i];
 
-		text_clean(text, sizeof(text), damage->text);
-		if (damage->offset == UINT64_MAX)
+		text_clean(text, sizeof(text), without_path(model, damage->text));
+		if (damage->offset == UINT64_MAX || strstr(text, "byte "))
 			snprintf(sentence, sizeof(sentence), "%s", text);
 		else
 			snprintf(sentence, sizeof(sentence), "byte %" PRIu64 ": %s", damage->offset, text);
@@ -225,16 +235,43 @@ static void note_counted(FILE *out, unsigned columns, bool *told, uint64_t n, co
 	note(out, columns, told, sentence);
 }
 
-/* What the counters of the preloaded library say about launches that are not in the capture. */
-static bool counts_trouble(const char *counter)
+/* Why a counter of the preloaded library means launches without a record: the end of the sentence "N launches were not
+ * recorded: ...". "" for counters that are no such reason; NULL for those this version does not know. */
+static const char *reason_of(const char *counter)
 {
-	return strcmp(counter, "launches_recorded") != 0;
+	static const struct {
+		const char *name, *reason;
+	} known[] = {
+#define WARPSPAN_COUNTER(name, text) { #name, text },
+#include "counters.def"
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strcmp(known[i].name, counter) == 0)
+			return known[i].reason;
+	return NULL;
+}
+
+static void note_counter(const char *name, uint64_t value, FILE *out, unsigned columns, bool *told)
+{
+	char sentence[SENTENCE_BYTES], clean[128], count[TEXT_NUMBER_BYTES];
+	const char *reason = reason_of(name);
+
+	if (value == 0 || (reason && !*reason))
+		return;
+	if (reason)
+		snprintf(sentence, sizeof(sentence), "%s launch%s not recorded: %s.", text_count(count, value),
+			 value == 1 ? " was" : "es were", reason);
+	else
+		snprintf(sentence, sizeof(sentence), "counter %s: %s", text_clean(clean, sizeof(clean), name),
+			 text_count(count, value));
+	note(out, columns, told, sentence);
 }
 
 bool failures_notes(const struct warpspan_model *model, const struct warpspan_stats *stats, FILE *out, unsigned columns)
 {
 	uint64_t n_repeat = 0, n_unsure = 0, n_unknown = 0, n_open = 0;
-	char sentence[SENTENCE_BYTES], name[128], count[TEXT_NUMBER_BYTES];
+	char sentence[SENTENCE_BYTES];
 	bool told = false;
 
 	for (uint32_t i = 0; i < model->n_kernels; i++) {
@@ -245,11 +282,11 @@ bool failures_notes(const struct warpspan_model *model, const struct warpspan_st
 	}
 	note_counted(out, columns, &told, n_open, "warp",
 		     "had not left the kernel when the capture ended: still running, hanging, or ended by a fault.");
-	note_counted(out, columns, &told, n_repeat, "launch",
+	note_counted(out, columns, &told, n_repeat, "grid",
 		     "told apart by the repetition of blocks and warps: the grid id is constant on this device.");
 	note_counted(out, columns, &told, n_unsure, "group",
 		     "of warps may hold several launches: neither grid ids nor repetition tell them apart.");
-	note_counted(out, columns, &told, n_unknown, "launch",
+	note_counted(out, columns, &told, n_unknown, "grid",
 		     "seen on the device without a matching launch in the host's log.");
 	note_counted(out, columns, &told, model->n_repairs, "slice", "moved or trimmed so that all tracks nest.");
 	note_counted(out, columns, &told, model->n_wraps_unplaced, "gap",
@@ -264,14 +301,8 @@ bool failures_notes(const struct warpspan_model *model, const struct warpspan_st
 			 model->devices[model->clocks[i].device].ordinal);
 		note(out, columns, &told, sentence);
 	}
-	for (uint32_t i = 0; i < model->n_counters; i++) {
-		if (model->counters[i].value == 0 || !counts_trouble(model->counters[i].name))
-			continue;
-		snprintf(sentence, sizeof(sentence), "counter %s: %s",
-			 text_clean(name, sizeof(name), model->counters[i].name),
-			 text_count(count, model->counters[i].value));
-		note(out, columns, &told, sentence);
-	}
+	for (uint32_t i = 0; i < model->n_counters; i++)
+		note_counter(model->counters[i].name, model->counters[i].value, out, columns, &told);
 	return told;
 }
 

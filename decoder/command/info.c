@@ -2,6 +2,7 @@
  *
  * info.c - `warpspan info`.
  */
+#include "capture.h"
 #include "command.h"
 #include "text.h"
 
@@ -60,6 +61,37 @@ static void print_counts(const struct warpspan_model *model)
 	printf("%s in the source\n", text_counted(a, model->n_regions, "place"));
 }
 
+/* How many chunks of each type, and their bytes. */
+static bool print_chunks(const struct command *command, const char *path)
+{
+	struct {
+		uint64_t n, bytes;
+	} types[WARPSPAN_CHUNK_END + 2] = { 0 }; /* the last: types this version does not know */
+	const uint32_t n_types = sizeof(types) / sizeof(types[0]);
+	char count[TEXT_NUMBER_BYTES], size[TEXT_NUMBER_BYTES];
+	struct warpspan_error error = { 0 };
+	struct capture *capture = NULL;
+
+	if (capture_open(path, &capture, &error) < 0) {
+		complain(command, "%s", error.text);
+		return false;
+	}
+	for (size_t i = 0; i < capture->chunks.n; i++) {
+		const struct capture_chunk *chunk = &capture->chunks.items[i];
+		const uint32_t type = chunk->type < n_types - 1 ? chunk->type : n_types - 1;
+
+		types[type].n++;
+		types[type].bytes += chunk->payload_bytes;
+	}
+	printf("file      %s\n", text_bytes(size, capture->n_bytes));
+	for (uint32_t i = 0; i < n_types; i++)
+		if (types[i].n)
+			printf("chunks    %s %s, %s\n", text_count(count, types[i].n), capture_chunk_type_text(i),
+			       text_bytes(size, types[i].bytes));
+	capture_close(capture);
+	return true;
+}
+
 int command_info(const struct command *command, int argc, char **argv)
 {
 	struct options options;
@@ -75,6 +107,8 @@ int command_info(const struct command *command, int argc, char **argv)
 	if (!model)
 		return EXIT_STATUS_TROUBLE;
 	print_session(model);
+	if (!print_chunks(command, path))
+		status = EXIT_STATUS_TROUBLE;
 	print_devices(model);
 	print_kernels(model);
 	print_counts(model);

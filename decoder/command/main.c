@@ -21,7 +21,7 @@ void complain(const struct command *command, const char *format, ...)
 {
 	va_list arguments;
 
-	fflush(stdout);
+	fflush(stdout); /* in order, where both are a terminal */
 	fprintf(stderr, "warpspan%s%s: ", command ? " " : "", command ? command->name : "");
 	va_start(arguments, format);
 	vfprintf(stderr, format, arguments);
@@ -44,11 +44,15 @@ struct warpspan_model *load_capture(const struct command *command, const char *p
 
 int finish_output(const struct command *command, int status)
 {
-	errno = 0;
-	if (fflush(stdout) == 0 && !ferror(stdout))
+	/* of the write that failed on the way, if one did: nothing since then has asked the system for anything */
+	int error = ferror(stdout) ? errno : 0;
+
+	if (fflush(stdout) != 0)
+		error = errno;
+	else if (!ferror(stdout))
 		return status;
-	if (errno != EPIPE && errno != 0)
-		complain(command, "writing to standard output: %s", strerror(errno));
+	if (error != EPIPE)
+		complain(command, "writing to standard output: %s", error ? strerror(error) : "failed");
 	return EXIT_STATUS_TROUBLE;
 }
 
