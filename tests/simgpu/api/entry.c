@@ -83,6 +83,7 @@ struct fault {
 static pthread_once_t settings_once = PTHREAD_ONCE_INIT;
 static struct fault faults[MAX_FAULTS];
 static size_t n_faults;
+static bool is_missing[N_ENTRIES]; /* as if this driver had never heard of it */
 static int calls_fd = -1;
 static int driver_version = SIMGPU_DRIVER_VERSION;
 
@@ -143,6 +144,23 @@ static void faults_read(void)
 	free(text);
 }
 
+static void missing_read(void)
+{
+	const char *setting = getenv("SIMGPU_MISSING");
+	char *text = setting ? strdup(setting) : NULL, *rest = NULL;
+	enum entry entry;
+
+	if (setting && !text)
+		driver_note("SIMGPU_MISSING: out of memory, ignored");
+	for (char *item = text ? strtok_r(text, ",", &rest) : NULL; item; item = strtok_r(NULL, ",", &rest)) {
+		if (entry_find(item, &entry))
+			is_missing[entry] = true;
+		else
+			driver_note("SIMGPU_MISSING: '%s' ignored, no such function", item);
+	}
+	free(text);
+}
+
 static void settings_read(void)
 {
 	const char *calls = getenv("SIMGPU_CALLS"), *version = getenv("SIMGPU_DRIVER_VERSION");
@@ -163,6 +181,7 @@ static void settings_read(void)
 			driver_version = (int)value;
 	}
 	faults_read();
+	missing_read();
 }
 
 /* --- the way in --- */
@@ -296,7 +315,7 @@ static CUdriverProcAddressQueryResult proc_find(const char *base, int version, b
 	for (size_t i = 0; i < N_ENTRIES && *base; i++) {
 		const struct entry_info *e = &entries[i];
 
-		if (!is_version_of(e->symbol, base) || e->since > driver_version)
+		if (!is_version_of(e->symbol, base) || e->since > driver_version || is_missing[i])
 			continue;
 		if (status == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND)
 			status = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;

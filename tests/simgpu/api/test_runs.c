@@ -85,10 +85,11 @@ static void grid_ids_can_be_constant(void **state)
 	run_result_finish(&result);
 }
 
-static void the_call_log_names_each_call(void **state)
+/* The same for both ways a program gets its runtime. */
+static void expect_calls_of_vector_add(const char *name)
 {
 	char path[] = "/tmp/simgpu-calls-XXXXXX", setting[64], *log;
-	struct run run = { .arguments = { program("vector_add") }, .environment = { setting } };
+	struct run run = { .arguments = { program(name) }, .environment = { setting } };
 	struct run_result result;
 	int fd = mkstemp(path);
 
@@ -109,6 +110,12 @@ static void the_call_log_names_each_call(void **state)
 	run_result_finish(&result);
 }
 
+static void the_call_log_names_each_call(void **state)
+{
+	expect_calls_of_vector_add("vector_add");
+	expect_calls_of_vector_add("vector_add_standin");
+}
+
 static void the_nth_call_fails_on_request(void **state)
 {
 	struct run run = { .arguments = { program("vector_add") },
@@ -118,6 +125,17 @@ static void the_nth_call_fails_on_request(void **state)
 	run_expecting(&run, 1, &result);
 	assert_non_null(strstr(result.err, "cudaMalloc(&b, sizeof(host)) is 2, not 0"));
 	assert_non_null(strstr(result.err, "SIMGPU_FAULT: 'cuNothing' ignored"));
+	run_result_finish(&result);
+}
+
+static void a_missing_function_is_not_found(void **state)
+{
+	struct run run = { .arguments = { program("vector_add") },
+			   .environment = { "SIMGPU_MISSING=cuMemcpyDtoH_v2" } };
+	struct run_result result;
+
+	run_expecting(&run, 1, &result);
+	assert_non_null(strstr(result.err, "cudaMemcpyDeviceToHost) is 801, not 0"));
 	run_result_finish(&result);
 }
 
@@ -208,6 +226,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(grid_ids_can_be_constant),
 		cmocka_unit_test(the_call_log_names_each_call),
 		cmocka_unit_test(the_nth_call_fails_on_request),
+		cmocka_unit_test(a_missing_function_is_not_found),
 		cmocka_unit_test(no_device_is_an_error_code),
 		cmocka_unit_test(an_old_driver_lacks_new_functions),
 		cmocka_unit_test(without_ptx_the_line_says_what_to_do),
