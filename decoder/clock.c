@@ -72,7 +72,7 @@ struct fitter {
 	struct point *points;
 	uint32_t *hull_low, *hull_high;
 	struct sm_fit *fits; /* n_sms */
-	double (*ends)[2];   /* 2 * n_sms: position, +1 or -1 */
+	double (*ends)[2];   /* of n_sms or FIT_POINTS_MAX intervals: position, +1 or -1 */
 };
 
 /* --- the step of the timer -------------------------------------------------------------------------------------------
@@ -303,20 +303,11 @@ static int by_position(const void *left, const void *right)
 	return (a[1] < b[1]) - (a[1] > b[1]); /* what begins comes before what ends */
 }
 
-/* The range of slopes that the most SMs allow. */
-static size_t agree(struct fitter *fitter, const struct sm_fit *fits, size_t n, double *ret_low, double *ret_high)
+/* Of intervals whose ends (begin +1, end -1) are in fitter->ends: the part that the most of them share. Returns how
+ * many that are. */
+static size_t most_shared(struct fitter *fitter, size_t n_ends, double *ret_low, double *ret_high)
 {
-	size_t n_ends = 0, depth = 0, deepest = 0;
-	for (size_t i = 0; i < n; i++) {
-		if (!fits[i].feasible)
-			continue;
-		fitter->ends[n_ends][0] = fits[i].low;
-		fitter->ends[n_ends++][1] = 1;
-		fitter->ends[n_ends][0] = fits[i].high;
-		fitter->ends[n_ends++][1] = -1;
-	}
-	*ret_low = PERIOD_LEAST;
-	*ret_high = PERIOD_MOST;
+	size_t depth = 0, deepest = 0;
 	if (n_ends > 1)
 		qsort(fitter->ends, n_ends, sizeof(*fitter->ends), by_position);
 	for (size_t i = 0; i < n_ends; i++) {
@@ -327,10 +318,31 @@ static size_t agree(struct fitter *fitter, const struct sm_fit *fits, size_t n, 
 		if (++depth > deepest) {
 			deepest = depth;
 			*ret_low = fitter->ends[i][0];
-			*ret_high = fitter->ends[i + 1][0]; /* the last event always ends something */
+			*ret_high = fitter->ends[i + 1][0]; /* the last of them always ends something */
 		}
 	}
 	return deepest;
+}
+
+static size_t add_interval(struct fitter *fitter, size_t n_ends, double low, double high)
+{
+	fitter->ends[n_ends][0] = low;
+	fitter->ends[n_ends][1] = 1;
+	fitter->ends[n_ends + 1][0] = high;
+	fitter->ends[n_ends + 1][1] = -1;
+	return n_ends + 2;
+}
+
+/* The range of slopes that the most SMs allow. */
+static size_t agree(struct fitter *fitter, const struct sm_fit *fits, size_t n, double *ret_low, double *ret_high)
+{
+	size_t n_ends = 0;
+	*ret_low = PERIOD_LEAST;
+	*ret_high = PERIOD_MOST;
+	for (size_t i = 0; i < n; i++)
+		if (fits[i].feasible)
+			n_ends = add_interval(fitter, n_ends, fits[i].low, fits[i].high);
+	return most_shared(fitter, n_ends, ret_low, ret_high);
 }
 
 /* Finds the slopes an epoch allows. False: some SM has no line, so the epoch should be cut. */
@@ -487,6 +499,20 @@ static void offset_range(const struct point *points, size_t n, double period, do
 	*ret_high = high;
 }
 
+/* Where warps were held up, intervals were widened, all of them; most did not need it. The offset that the most of the
+ * intervals as they are allow is likelier than the middle of what all of them allow when widened. */
+static double likeliest_offset(struct fitter *fitter, size_t n, double period, double middle, double low, double high)
+{
+	double least = low, most = high;
+	size_t n_ends = 0;
+	for (size_t i = 0; i < n; i++) {
+		const double offset = fitter->points[i].t - period * (fitter->points[i].c - middle);
+		n_ends = add_interval(fitter, n_ends, offset, offset + fitter->tick + slacks[0]);
+	}
+	most_shared(fitter, n_ends, &least, &most);
+	return clamp((least + most) / 2, low, high);
+}
+
 /* Chooses slope and offset of one SM in an epoch; points are those of gather(). */
 static void choose_line(struct fitter *fitter, const struct clock_epoch *epoch, size_t n, struct clock_line *line)
 {
@@ -511,11 +537,14 @@ static void choose_line(struct fitter *fitter, const struct clock_epoch *epoch, 
 	}
 	double offset_low, offset_high;
 	offset_range(points, n, line->period, middle, fit.width, &offset_low, &offset_high);
-	const double offset = (offset_low + offset_high) / 2;
+	double offset = (offset_low + offset_high) / 2;
+	if (fit.feasible && fit.width > fitter->tick + slacks[0])
+		offset = likeliest_offset(fitter, n, line->period, middle, offset_low, offset_high);
 	line->at_origin = offset - line->period * middle;
 	if (fit.feasible) {
 		const double tilt = fmax(high - line->period, line->period - low);
-		line->error_ns = fmin((offset_high - offset_low) / 2 + 2 * reach * tilt, fit.width);
+		const double half = fmax(offset_high - offset, offset - offset_low);
+		line->error_ns = fmin(half + 2 * reach * tilt, fit.width);
 	} else {
 		/* No line fits. Lower ends are true whatever held a warp up: stay above them, and say what that costs.
 		 */
@@ -614,7 +643,8 @@ static int find_sms(struct fitter *fitter)
 		fitter->n_sms += i == 0 || fitter->pairs[i].sm != fitter->pairs[i - 1].sm;
 	fitter->sms = calloc(fitter->n_sms, sizeof(*fitter->sms));
 	fitter->fits = calloc(fitter->n_sms, sizeof(*fitter->fits));
-	fitter->ends = calloc(2 * fitter->n_sms, sizeof(*fitter->ends));
+	const size_t n_intervals = fitter->n_sms > FIT_POINTS_MAX ? fitter->n_sms : FIT_POINTS_MAX;
+	fitter->ends = calloc(2 * n_intervals, sizeof(*fitter->ends));
 	fitter->points = malloc(FIT_POINTS_MAX * sizeof(*fitter->points));
 	fitter->hull_low = malloc(FIT_POINTS_MAX * sizeof(*fitter->hull_low));
 	fitter->hull_high = malloc(FIT_POINTS_MAX * sizeof(*fitter->hull_high));

@@ -230,7 +230,7 @@ static void warps_held_up_between_the_readings_do_not_shift_the_rest(void **stat
 	switch_on(&gpu, 5);
 	const struct outcome outcome = measure(&gpu, 100, 20e6, 10000, 1980000);
 	expect_within_bound("a tenth of the pairs held up by up to 80 ns", &outcome, 32);
-	assert_true(outcome.sigma_ns < 80);
+	assert_true(outcome.sigma_ns < 8);
 }
 
 static void a_preempted_warp_costs_its_neighbours_little(void **state)
