@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_hygiene.c - what the library brings into a process: libc only, the names of hooks.def, a few bytes of TLS.
+ *
+ * Argument: the library.
+ */
+#include "run.h"
+#include "support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Surplus static TLS is scarce: the loader keeps about 1.6 KB for all preloaded and late libraries together. */
+#define MOST_TLS_BYTES 63ul
+
+static const char *library;
+
+static const char *const exported[] = {
+	"dlsym",
+	"dlvsym",
+#define WARPSPAN_HOOK(name, ...) #name,
+#include "hooks.def"
+/* One for each runtime, under its version node. */
+#define WARPSPAN_RUNTIME_HOOK(name, ...) \
+#name "@libcudart.so.11.0", #name "@libcudart.so.12", #name "@@libcudart.so.13",
+#include "hooks.def"
+/* The nodes themselves. */
+#define WARPSPAN_RUNTIME(tag, soname, binding) soname,
+#include "runtime_versions.def"
+};
+#define N_EXPORTED (sizeof(exported) / sizeof(exported[0]))
+
+static char *output_of(const char *const arguments[])
+{
+	struct run run = { .environment = { "LC_ALL=C" } };
+	struct run_result result;
+	char *out;
+
+	for (unsigned i = 0; arguments[i] != NULL; i++)
+		run.arguments[i] = arguments[i];
+	assert_int_equal(run_program(&run, &result), 0);
+	out = strdup(result.out);
+	assert_non_null(out);
+	run_result_finish(&result);
+	return out;
+}
+
+static void it_needs_only_the_c_library(void **state)
+{
+	char *out = output_of((const char *const[]){ "readelf", "-dW", library, NULL });
+	char *rest = out;
+
+	for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
+		if (strstr(line, "(NEEDED)") == NULL)
+			continue;
+		/* libc, and what was part of it before glibc 2.34; the loader. */
+		if (strstr(line, "[libc.so.6]") == NULL && strstr(line, "[libdl.so.2]") == NULL &&
+		    strstr(line, "[libpthread.so.0]") == NULL && strstr(line, "[ld-linux") == NULL)
+			fail_msg("needs more than libc: %s", line);
+	}
+	free(out);
+}
+
+static bool is_expected(const char *name)
+{
+	for (unsigned i = 0; i < N_EXPORTED; i++)
+		if (strcmp(exported[i], name) == 0)
+			return true;
+	return false;
+}
+
+static void it_exports_what_it_hooks_and_no_more(void **state)
+{
+	char *out = output_of(
+		(const char *const[]){ "nm", "-D", "--defined-only", "--with-symbol-versions", library, NULL });
+	char *rest = out;
+	unsigned n = 0;
+
+	for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
+		const char *name = strrchr(line, ' ');
+
+		if (name == NULL)
+			continue;
+		if (!is_expected(name + 1))
+			fail_msg("exported, but not in hooks.def: %s", name + 1);
+		n++;
+	}
+	assert_int_equal(n, N_EXPORTED);
+	free(out);
+}
+
+static void it_keeps_little_per_thread(void **state)
+{
+	char *out = output_of((const char *const[]){ "readelf", "-lW", library, NULL });
+	const char *tls = strstr(out, "\n  TLS ");
+	unsigned long offset, virtual_address, physical_address, file_bytes, memory_bytes;
+
+	assert_non_null(tls);
+	assert_int_equal(sscanf(tls, "\n  TLS %lx %lx %lx %lx %lx", &offset, &virtual_address, &physical_address,
+				&file_bytes, &memory_bytes),
+			 5);
+	assert_in_range(memory_bytes, 1, MOST_TLS_BYTES);
+	free(out);
+}
+
+static void it_stays_loaded_and_binds_at_once(void **state)
+{
+	char *out = output_of((const char *const[]){ "readelf", "-dW", library, NULL });
+
+	assert_non_null(strstr(out, "NODELETE"));
+	assert_non_null(strstr(out, "NOW"));
+	assert_null(strstr(out, "TEXTREL"));
+	free(out);
+}
+
+/* _FORTIFY_SOURCE's functions are glibc's own; without them the library fails where it must fail, not at load. */
+static void it_avoids_private_symbols_of_glibc(void **state)
+{
+	static const char *const avoided[] = { "_dl_sym", "__libc_dlsym", "__libc_dlopen_mode", "_chk@",
+					       "__tls_get_addr" };
+	char *out = output_of((const char *const[]){ "nm", "-D", "--undefined-only", library, NULL });
+
+	for (unsigned i = 0; i < sizeof(avoided) / sizeof(avoided[0]); i++)
+		if (strstr(out, avoided[i]) != NULL)
+			fail_msg("uses %s", avoided[i]);
+	free(out);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(it_needs_only_the_c_library),
+		cmocka_unit_test(it_exports_what_it_hooks_and_no_more),
+		cmocka_unit_test(it_keeps_little_per_thread),
+		cmocka_unit_test(it_stays_loaded_and_binds_at_once),
+		cmocka_unit_test(it_avoids_private_symbols_of_glibc),
+	};
+
+	if (argc != 2)
+		return 2;
+	library = argv[1];
+	return cmocka_run_group_tests_name("hygiene", tests, NULL, NULL);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_loader.c - our dlsym() and dlvsym() change nothing for anybody.
+ *
+ * Arguments: the library, the probe, the "names" library, the "hooker" library.
+ */
+#include "run.h"
+#include "support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *library, *probe, *names, *hooker;
+
+static const char expected[] = "layers: 11\n"
+			       "default: 1\n"
+			       "handle: 1\n"
+			       "version: 1 0\n"
+			       "cudnnCreate: its own\n"
+			       "cublasCreate_v2: its own\n"
+			       "cufftPlan1d: its own\n"
+			       "curl_easy_init: its own\n"
+			       "cuFoo: its own\n"
+			       "cu: its own\n"
+			       "cuLaunchKernel: its own\n"
+			       "cuInit: its own\n"
+			       "cuGetProcAddress_v2: its own\n"
+			       "cuNothing: absent\n"
+			       "error after success: no\n"
+			       "error after failure: named\n"
+			       "error once more: no\n"
+			       "error kept over a success: yes\n"
+			       "allocations: 0, errno: 77\n"
+			       "mid by handle: 1\n";
+
+/* Runs the probe with `preload` (NULL: none) and compares what it prints with `more` after the expected text. */
+static void probe_prints(const char *preload, const char *more)
+{
+	char setting[4096], text[4096];
+	struct run run = { .arguments = { probe, names }, .environment = { "LD_PRELOAD", "WARPSPAN_TEST_HOOKER=1" } };
+	struct run_result result;
+
+	if (preload != NULL) {
+		(void)snprintf(setting, sizeof(setting), "LD_PRELOAD=%s", preload);
+		run.environment[0] = setting;
+	}
+	(void)snprintf(text, sizeof(text), "%s%s", expected, more);
+	assert_int_equal(run_program(&run, &result), 0);
+	assert_string_equal(result.err, "");
+	assert_string_equal(result.out, text);
+	run_result_finish(&result);
+}
+
+static void lookups_are_what_they_are_without_us(void **state)
+{
+	probe_prints(NULL, "");
+}
+
+static void lookups_are_the_same_with_us(void **state)
+{
+	probe_prints(library, "");
+}
+
+static void another_library_may_stand_before_us(void **state)
+{
+	char both[4096];
+
+	(void)snprintf(both, sizeof(both), "%s:%s", hooker, library);
+	probe_prints(both, "hooker: early 1, lookups 2\n");
+}
+
+static void another_library_may_stand_behind_us(void **state)
+{
+	char both[4096];
+
+	(void)snprintf(both, sizeof(both), "%s:%s", library, hooker);
+	probe_prints(both, "hooker: early 1, lookups 2\n");
+}
+
+/* What makes RTLD_NEXT work for other libraries: the return address the real function sees is theirs. */
+static void the_real_function_is_reached_by_a_jump(void **state)
+{
+	const struct run run = { .arguments = { "objdump", "-d", "--no-show-raw-insn", "--disassemble=dlsym",
+						library } };
+	struct run_result result;
+
+	assert_int_equal(run_program(&run, &result), 0);
+	assert_non_null(strstr(result.out, "<dlsym>:"));
+#if defined(__x86_64__)
+	assert_non_null(strstr(result.out, "jmp    *%rax"));
+	assert_null(strstr(result.out, "call   *"));
+#elif defined(__aarch64__)
+	assert_non_null(strstr(result.out, "br\tx16"));
+	assert_null(strstr(result.out, "blr\t"));
+#endif
+	run_result_finish(&result);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lookups_are_what_they_are_without_us),
+		cmocka_unit_test(lookups_are_the_same_with_us),
+		cmocka_unit_test(another_library_may_stand_before_us),
+		cmocka_unit_test(another_library_may_stand_behind_us),
+		cmocka_unit_test(the_real_function_is_reached_by_a_jump),
+	};
+
+	if (argc != 5)
+		return 2;
+	library = argv[1];
+	probe = argv[2];
+	names = argv[3];
+	hooker = argv[4];
+	return cmocka_run_group_tests_name("loader", tests, NULL, NULL);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_settings.c - the settings, read from an environment we make.
+ */
+#include "settings.h"
+#include "support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char complaints[2048];
+
+static void keep(void *context, const char *text)
+{
+	(void)strncat(complaints, text, sizeof(complaints) - strlen(complaints) - 2);
+	(void)strcat(complaints, "\n");
+}
+
+static struct warpspan_settings read_with(const char *name, const char *value)
+{
+	static struct warpspan_settings settings;
+
+	(void)clearenv();
+	if (name != NULL)
+		assert_int_equal(setenv(name, value, 1), 0);
+	complaints[0] = '\0';
+	warpspan_settings_read(&settings, keep, NULL);
+	return settings;
+}
+
+static void defaults_are_good_values(void **state)
+{
+	const struct warpspan_settings settings = read_with(NULL, NULL);
+
+	for (unsigned i = 0; i < WARPSPAN_N_SETTINGS; i++)
+		assert_true(warpspan_setting_valid(&warpspan_setting_infos[i], warpspan_setting_infos[i].default_text));
+	assert_string_equal(settings.out, "warpspan-%p-%n");
+	assert_int_equal(settings.format, WARPSPAN_FORMAT_PFTRACE | WARPSPAN_FORMAT_JSON);
+	assert_int_equal(settings.buffer, 64 << 20);
+	assert_int_equal(settings.events_per_warp, 0);
+	assert_string_equal(settings.kernel, "*");
+	assert_false(settings.report);
+	assert_int_equal(settings.log, WARPSPAN_LOG_INFO);
+	assert_string_equal(complaints, "");
+}
+
+static void sizes_take_suffixes(void **state)
+{
+	assert_int_equal(read_with("WARPSPAN_BUFFER", "64K").buffer, 65536);
+	assert_int_equal(read_with("WARPSPAN_BUFFER", "3m").buffer, 3 << 20);
+	assert_int_equal(read_with("WARPSPAN_BUFFER", "2G").buffer, 2ull << 30);
+	assert_int_equal(read_with("WARPSPAN_BUFFER", "123456").buffer, 123456);
+	assert_string_equal(complaints, "");
+}
+
+static void bad_sizes_are_refused(void **state)
+{
+	static const char *const bad[] = {
+		"64k8", "-1", "1.5M", "abc", "63K", "257G", "99999999999999999999", "18014398509481984K", "K", " 64K"
+	};
+
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(read_with("WARPSPAN_BUFFER", bad[i]).buffer, 64 << 20);
+		assert_non_null(strstr(complaints, "WARPSPAN_BUFFER="));
+		assert_non_null(strstr(complaints, "64K..256G"));
+	}
+}
+
+static void formats_are_a_list(void **state)
+{
+	assert_int_equal(read_with("WARPSPAN_FORMAT", "json").format, WARPSPAN_FORMAT_JSON);
+	assert_int_equal(read_with("WARPSPAN_FORMAT", "json,pftrace").format,
+			 WARPSPAN_FORMAT_PFTRACE | WARPSPAN_FORMAT_JSON);
+	assert_int_equal(read_with("WARPSPAN_FORMAT", "none").format, 0);
+	assert_string_equal(complaints, "");
+	assert_int_equal(read_with("WARPSPAN_FORMAT", "none,json").format,
+			 WARPSPAN_FORMAT_PFTRACE | WARPSPAN_FORMAT_JSON);
+	assert_non_null(strstr(complaints, "WARPSPAN_FORMAT"));
+	(void)read_with("WARPSPAN_FORMAT", "perfetto");
+	assert_non_null(strstr(complaints, "perfetto"));
+}
+
+static void flags_and_levels(void **state)
+{
+	assert_true(read_with("WARPSPAN_REPORT", "1").report);
+	assert_false(read_with("WARPSPAN_REPORT", "0").report);
+	assert_false(read_with("WARPSPAN_REPORT", "yes").report);
+	assert_non_null(strstr(complaints, "WARPSPAN_REPORT"));
+	assert_int_equal(read_with("WARPSPAN_LOG", "debug").log, WARPSPAN_LOG_DEBUG);
+	assert_int_equal(read_with("WARPSPAN_LOG", "none").log, WARPSPAN_LOG_NONE);
+	assert_int_equal(read_with("WARPSPAN_EVENTS_PER_WARP", "100").events_per_warp, 100);
+}
+
+static void unknown_names_get_the_nearest(void **state)
+{
+	(void)read_with("WARPSPAN_BUFER", "64M");
+	assert_non_null(strstr(complaints, "WARPSPAN_BUFER"));
+	assert_non_null(strstr(complaints, "WARPSPAN_BUFFER"));
+	(void)read_with("WARPSPAN_KERNELS", "a");
+	assert_non_null(strstr(complaints, "the nearest is WARPSPAN_KERNEL\n"));
+	(void)read_with("WARPSPAN_SOMETHING_ELSE", "a");
+	assert_null(strstr(complaints, "nearest"));
+	assert_non_null(strstr(complaints, "warpspan settings"));
+	(void)read_with("WARPSPANX", "a");
+	assert_string_equal(complaints, "");
+	(void)read_with("WARPSPAN_A_NAME_THAT_IS_LONGER_THAN_ANY_NAME_A_SETTING_COULD_POSSIBLY_EVER_HAVE_BY_FAR", "a");
+	assert_non_null(strstr(complaints, "is not a setting"));
+}
+
+static void empty_is_as_good_as_absent(void **state)
+{
+	assert_string_equal(read_with("WARPSPAN_OUT", "").out, "warpspan-%p-%n");
+	assert_string_equal(complaints, "");
+}
+
+static void a_text_that_is_too_long_is_refused(void **state)
+{
+	static char text[WARPSPAN_TEXT_BYTES + 1];
+
+	memset(text, 'a', WARPSPAN_TEXT_BYTES);
+	assert_string_equal(read_with("WARPSPAN_OUT", text).out, "warpspan-%p-%n");
+	assert_non_null(strstr(complaints, "WARPSPAN_OUT"));
+	text[WARPSPAN_TEXT_BYTES - 1] = '\0';
+	assert_string_equal(read_with("WARPSPAN_OUT", text).out, text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults_are_good_values),   cmocka_unit_test(sizes_take_suffixes),
+		cmocka_unit_test(bad_sizes_are_refused),      cmocka_unit_test(formats_are_a_list),
+		cmocka_unit_test(flags_and_levels),           cmocka_unit_test(unknown_names_get_the_nearest),
+		cmocka_unit_test(empty_is_as_good_as_absent), cmocka_unit_test(a_text_that_is_too_long_is_refused),
+	};
+
+	return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
+}
