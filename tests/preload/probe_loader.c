@@ -54,11 +54,6 @@ static void check_errors(void *library)
 	printf("error after failure: %s\n", first != NULL && strstr(first, "cuNotThere") != NULL ? "named" : "none");
 	second = dlerror();
 	printf("error once more: %s\n", second != NULL ? "yes" : "no");
-	(void)dlsym(library, "warpspan_not_there");
-	(void)dlsym(library, "cuLaunchKernel");
-	first = dlerror();
-	printf("error kept over a success: %s\n",
-	       first != NULL && strstr(first, "warpspan_not_there") != NULL ? "yes" : "no");
 }
 
 static void check_side_effects(void *library)

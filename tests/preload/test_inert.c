@@ -108,6 +108,9 @@ int main(int argc, char **argv)
 
 	if (argc < 3)
 		return 2;
+	/* They are run in another folder. */
+	for (int i = 1; i < argc; i++)
+		argv[i] = realpath(argv[i], NULL);
 	(void)snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", argv[1]);
 	probe = argv[2];
 	programs = argv + 3;
