@@ -25,6 +25,17 @@
 
 #include <math.h>
 
+/* fmin() and fmax() of finite numbers: those of libm would make it a dependency of every program we are in. */
+static double lesser(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+static double greater(double a, double b)
+{
+	return a > b ? a : b;
+}
+
 #define FIT_POINTS_MAX  4096 /* pairs of one SM looked at in one epoch; more than these add nothing to the bound */
 #define EPOCHS_MAX      1024
 #define EPOCH_LINES_MAX (1u << 22) /* epochs times SMs: a real device stays far below */
@@ -215,8 +226,8 @@ static void slope_range(struct fitter *fitter, size_t n, double width, double *r
 		size_t next = i;
 		double least = points[i].t, most = points[i].t;
 		for (; next < n && points[next].c == points[i].c; next++) {
-			least = fmin(least, points[next].t);
-			most = fmax(most, points[next].t);
+			least = lesser(least, points[next].t);
+			most = greater(most, points[next].t);
 		}
 		if (most - least > width) {
 			low = 1;
@@ -224,9 +235,9 @@ static void slope_range(struct fitter *fitter, size_t n, double width, double *r
 			break;
 		}
 		if (n_low > 0) {
-			low = fmax(low, hull_tangent(points, fitter->hull_low, n_low, width, points[i].c, most, 1));
-			high = fmin(high,
-				    hull_tangent(points, fitter->hull_high, n_high, 0, points[i].c, least + width, -1));
+			low = greater(low, hull_tangent(points, fitter->hull_low, n_low, width, points[i].c, most, 1));
+			high = lesser(high, hull_tangent(points, fitter->hull_high, n_high, 0, points[i].c,
+							 least + width, -1));
 		}
 		uint32_t lowest = (uint32_t)i, highest = (uint32_t)i;
 		for (size_t k = i; k < next; k++) {
@@ -492,8 +503,8 @@ static void offset_range(const struct point *points, size_t n, double period, do
 	double low = -INFINITY, high = INFINITY;
 	for (size_t i = 0; i < n; i++) {
 		const double offset = points[i].t - period * (points[i].c - middle);
-		low = fmax(low, offset);
-		high = fmin(high, offset + width);
+		low = greater(low, offset);
+		high = lesser(high, offset + width);
 	}
 	*ret_low = low;
 	*ret_high = high;
@@ -542,16 +553,16 @@ static void choose_line(struct fitter *fitter, const struct clock_epoch *epoch, 
 		offset = likeliest_offset(fitter, n, line->period, middle, offset_low, offset_high);
 	line->at_origin = offset - line->period * middle;
 	if (fit.feasible) {
-		const double tilt = fmax(high - line->period, line->period - low);
-		const double half = fmax(offset_high - offset, offset - offset_low);
-		line->error_ns = fmin(half + 2 * reach * tilt, fit.width);
+		const double tilt = greater(high - line->period, line->period - low);
+		const double half = greater(offset_high - offset, offset - offset_low);
+		line->error_ns = lesser(half + 2 * reach * tilt, fit.width);
 	} else {
 		/* No line fits. Lower ends are true whatever held a warp up: stay above them, and say what that costs.
 		 */
 		line->at_origin = offset_low + fitter->tick / 2 - line->period * middle;
 		line->error_ns = offset_low - offset_high + fit.width + fitter->tick / 2;
 	}
-	line->error_ns = fmax(line->error_ns, 0) + ROUNDING_NS;
+	line->error_ns = greater(line->error_ns, 0) + ROUNDING_NS;
 }
 
 static int find_lines(struct fitter *fitter)
@@ -799,14 +810,14 @@ double device_clock_line(const struct device_clock *clock, const struct clock_pa
 	/* The rate changed on the way: the mean rate, within those there were, through the middle of the two ends. */
 	const double cycles = (double)(close->cycles - open->cycles);
 	const double end = time_at(last, close->cycles);
-	double least = fmin(first->period, last->period), most = fmax(first->period, last->period);
+	double least = lesser(first->period, last->period), most = greater(first->period, last->period);
 	for (const struct clock_line *line = first; line < last && line->sm == first->sm; line++) {
-		least = fmin(least, line->period);
-		most = fmax(most, line->period);
+		least = lesser(least, line->period);
+		most = greater(most, line->period);
 	}
 	const double middle = (*ret_start + end) / 2;
 	*ret_period = cycles > 0 ? clamp((end - *ret_start) / cycles, least, most) : first->period;
 	*ret_start = middle - *ret_period * cycles / 2;
 	/* A quarter of what one rate alone would be off by is how far two rates bend away from their chord. */
-	return fmax(first->error_ns, last->error_ns) + (most - least) * cycles / 4;
+	return greater(first->error_ns, last->error_ns) + (most - least) * cycles / 4;
 }

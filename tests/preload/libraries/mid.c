@@ -3,6 +3,7 @@
  * optimisation, so that the call is a call. */
 #include <dlfcn.h>
 
+int warpspan_test_base(void);
 int warpspan_test_layer(void);
 
 int warpspan_test_layer(void)
@@ -11,5 +12,5 @@ int warpspan_test_layer(void)
 
 	if (next == warpspan_test_layer)
 		return -1; /* would call itself for ever */
-	return next != 0 ? 10 + next() : -2;
+	return next != 0 ? warpspan_test_base() + next() : -2;
 }
