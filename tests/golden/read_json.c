@@ -49,16 +49,44 @@ static char *gunzip(const char *path)
 	return text;
 }
 
-/* cJSON keeps numbers as doubles: exact up to 2^53, and so for times in nanoseconds since the base. */
+/* cJSON keeps numbers as doubles. So that times stay exact, they become strings before it sees them. */
+static char *quote_times(const char *text)
+{
+	static const char *const keys[] = { ",\"ts\":", ",\"dur\":" };
+	char *quoted = malloc(2 * strlen(text) + 1), *to = quoted;
+
+	assert_non_null(quoted);
+	while (*text) {
+		size_t n = 0;
+
+		for (size_t i = 0; i < 2 && n == 0; i++)
+			if (strncmp(text, keys[i], strlen(keys[i])) == 0)
+				n = strlen(keys[i]);
+		if (n == 0) {
+			*to++ = *text++;
+			continue;
+		}
+		const size_t digits = strspn(text + n, "0123456789.");
+		to += sprintf(to, "%.*s\"%.*s\"", (int)n, text, (int)digits, text + n);
+		text += n + digits;
+	}
+	*to = '\0';
+	return quoted;
+}
+
+/* Microseconds with exactly three decimals. */
 static uint64_t time_ns(const cJSON *event, const char *key)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(event, key);
+	uint64_t us;
+	unsigned ns;
+	int n = 0;
 
-	assert_true(cJSON_IsNumber(item) && item->valuedouble >= 0);
-	const double ns = item->valuedouble * 1000;
-	const uint64_t rounded = (uint64_t)(ns + 0.5);
-	assert_true(ns - (double)rounded < 1e-3 && (double)rounded - ns < 1e-3);
-	return rounded;
+	assert_true(cJSON_IsString(item));
+	assert_int_equal(sscanf(item->valuestring, "%" SCNu64 ".%3u%n", &us, &ns, &n), 2);
+	assert_int_equal(n, strlen(item->valuestring));
+	assert_int_equal(strlen(strchr(item->valuestring, '.')), 4);
+	return us * 1000 + ns;
 }
 
 static uint64_t id(const cJSON *event, const char *key)
@@ -147,7 +175,8 @@ static void read_event(const cJSON *event, struct thread *threads, unsigned *n_t
 void read_json_gz(const char *path, struct events *events)
 {
 	char *text = gunzip(path);
-	cJSON *root = cJSON_Parse(text);
+	char *quoted = quote_times(text);
+	cJSON *root = cJSON_Parse(quoted);
 	struct thread *threads = calloc(MOST_THREADS, sizeof(*threads));
 	unsigned n_threads = 0;
 	const cJSON *event;
@@ -169,5 +198,6 @@ void read_json_gz(const char *path, struct events *events)
 	}
 	free(threads);
 	cJSON_Delete(root);
+	free(quoted);
 	free(text);
 }

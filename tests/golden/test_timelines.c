@@ -277,6 +277,6 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	proto = argv[1];
-	protoc = argc > 2 ? argv[2] : NULL;
+	protoc = argc > 2 && *argv[2] ? argv[2] : NULL;
 	return cmocka_run_group_tests_name("timelines", tests, make_folder, remove_folder);
 }
