@@ -133,22 +133,31 @@ static void *find_no_version(void *handle, const char *name, const char *version
 	return NULL;
 }
 
-void warpspan_loader_resolve(void)
+/* The next function of this name after us: libc's, or that of another library that stands in front of it. */
+static void *find_next(dlvsym_function *libc_dlvsym, const char *name)
 {
 	/* 2.34 moved them to libc; 2.2.5 and 2.17 are where x86-64 and aarch64 began. */
 	static const char *const versions[] = { "GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17" };
+	void *libc_dlsym = NULL;
+
+	for (unsigned i = 0; i < sizeof(versions) / sizeof(versions[0]) && libc_dlsym == NULL; i++)
+		libc_dlsym = libc_dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+	if (libc_dlsym == NULL)
+		return NULL;
+	/* Without a version, as others export it. */
+	return ((dlsym_function *)libc_dlsym)(RTLD_NEXT, name);
+}
+
+void warpspan_loader_resolve(void)
+{
 	dlvsym_function *libc_dlvsym = NULL;
 	void *real_dlsym = NULL;
 	void *real_dlvsym = NULL;
 
 	(void)dl_iterate_phdr(find_in_libc, &libc_dlvsym);
 	if (libc_dlvsym != NULL) {
-		for (unsigned i = 0; i < sizeof(versions) / sizeof(versions[0]) && real_dlsym == NULL; i++)
-			real_dlsym = libc_dlvsym(RTLD_NEXT, "dlsym", versions[i]);
-		for (unsigned i = 0; i < sizeof(versions) / sizeof(versions[0]) && real_dlvsym == NULL; i++)
-			real_dlvsym = libc_dlvsym(RTLD_NEXT, "dlvsym", versions[i]);
-		if (real_dlvsym == NULL)
-			real_dlvsym = (void *)libc_dlvsym;
+		real_dlsym = find_next(libc_dlvsym, "dlsym");
+		real_dlvsym = find_next(libc_dlvsym, "dlvsym");
 	}
 	atomic_store_explicit(&warpspan_real_dlvsym,
 			      real_dlvsym != NULL ? (dlvsym_function *)real_dlvsym : find_no_version,
