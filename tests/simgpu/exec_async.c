@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * exec_async.c - asynchronous copies.
+ *
+ * The bytes move when the instruction issues, which a correct program cannot tell from later; what is asynchronous is
+ * the completion: a group, or an mbarrier, learns of it LATENCY_ASYNC cycles on. Bulk copies take longer the larger
+ * they are. Runs on the thread of sim_launch().
+ */
+#include "exec_ops.h"
+
+#define F(id) PTX_FLAG(id)
+
+#define BULK_BYTES_PER_CYCLE 64
+#define N_GROUPS             (sizeof(((struct sim_warp *)0)->async_groups) / sizeof(uint64_t))
+
+static void copy_lane(uint8_t *to, const uint8_t *from, uint32_t bytes)
+{
+	uint32_t i = 0;
+
+	for (; i + 4 <= bytes; i += 4) {
+		uint32_t word = __atomic_load_n((const uint32_t *)(const void *)(from + i), __ATOMIC_RELAXED);
+
+		__atomic_store_n((uint32_t *)(void *)(to + i), word, __ATOMIC_RELAXED);
+	}
+	for (; i < bytes; i++)
+		to[i] = from[i];
+}
+
+/* cp.async [shared], [global], size {, bytes to read: the rest is zero} */
+HANDLER(copy)
+{
+	uint64_t ready = warp->cycle + sim_cost_cycles[PTX_COST_LATENCY_ASYNC];
+
+	FOR_EACH_LANE(lane, mask)
+	{
+		uint32_t bytes = (uint32_t)read_lane(warp, &insn->o[2], lane);
+		uint32_t n = insn->o[3].kind == PTX_OPERAND_NONE ? bytes : (uint32_t)read_lane(warp, &insn->o[3], lane);
+		uint8_t *to;
+		const uint8_t *from;
+
+		if (bytes != 4 && bytes != 8 && bytes != 16) {
+			warp_fault(warp, insn, lane, SIM_ILLEGAL_INSTRUCTION, "copy of %u bytes", bytes);
+			return;
+		}
+		if (n > bytes)
+			n = bytes;
+		to = lane_pointer(warp, insn, lane, PTX_M_SHARED, lane_address(warp, insn, 0, lane), bytes);
+		if (to == NULL)
+			return;
+		memset(to + n, 0, bytes - n);
+		if (n == 0)
+			continue;
+		from = lane_pointer(warp, insn, lane, PTX_M_GLOBAL, lane_address(warp, insn, 1, lane), bytes);
+		if (from == NULL)
+			return;
+		copy_lane(to, from, n);
+	}
+	if (ready > warp->async_open)
+		warp->async_open = ready;
+}
+
+/* Groups complete in order: one that is pushed out of the list is as late as the next at most. */
+HANDLER(commit_group)
+{
+	if (warp->n_async_groups == N_GROUPS) {
+		memmove(&warp->async_groups[0], &warp->async_groups[1], sizeof(uint64_t) * (N_GROUPS - 1));
+		warp->n_async_groups--;
+	}
+	warp->async_groups[warp->n_async_groups++] = warp->async_open;
+}
+
+static void wait_until(struct sim_warp *warp, uint64_t cycle)
+{
+	if (cycle > warp->cycle)
+		warp->cycle = cycle;
+}
+
+/* All but the newest `left` groups. */
+HANDLER(wait_group)
+{
+	uint32_t left = (uint32_t)read_lane(warp, &insn->o[0], first_lane(mask));
+
+	for (uint32_t i = 0; i + left < warp->n_async_groups; i++)
+		wait_until(warp, warp->async_groups[i]);
+}
+
+HANDLER(wait_all)
+{
+	wait_until(warp, warp->async_open);
+}
+
+/* The mbarrier counts one arrival per lane when the lane's copies so far are complete. Without .noinc it is first made
+ * to expect one more, so that the net effect on the pending count is none. */
+HANDLER(arrive_on_mbarrier)
+{
+	uint64_t ready = warp->async_open > warp->cycle ? warp->async_open : warp->cycle;
+
+	FOR_EACH_LANE(lane, mask)
+	{
+		uint32_t offset;
+		struct sim_block *block = mbarrier_at(warp, insn, 0, lane, &offset);
+
+		if (block == NULL)
+			return;
+		if (!has_flag(insn, F(NOINC)) && !mbarrier_expect_one_more(block, offset)) {
+			warp_fault(warp, insn, lane, SIM_ILLEGAL_INSTRUCTION, "more arrivals than an mbarrier counts");
+			return;
+		}
+		if (!queue_deferred(warp->launch, block, warp_time(warp, ready), offset, 1, 0)) {
+			warp_fault(warp, insn, lane, SIM_NO_MEMORY, "out of host memory");
+			return;
+		}
+	}
+}
+
+static uint64_t bulk_ready(const struct sim_warp *warp, uint32_t bytes)
+{
+	return warp->cycle + sim_cost_cycles[PTX_COST_LATENCY_ASYNC] + bytes / BULK_BYTES_PER_CYCLE;
+}
+
+/* Pointers of both sides, checked; false after a fault. A bulk copy is a multiple of 16 aligned bytes. */
+static bool bulk_sides(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t lane, uint32_t bytes,
+		       uint8_t **ret_to, const uint8_t **ret_from)
+{
+	uint64_t to = lane_address(warp, insn, 0, lane), from = lane_address(warp, insn, 1, lane);
+
+	if (bytes % 16 != 0 || to % 16 != 0 || from % 16 != 0) {
+		warp_fault(warp, insn, lane, SIM_MISALIGNED_ADDRESS, "bulk copy of %u bytes from 0x%llx to 0x%llx",
+			   bytes, (unsigned long long)from, (unsigned long long)to);
+		return false;
+	}
+	/* One byte is checked for alignment, the range for its bounds. */
+	*ret_to = lane_range(warp, insn, lane, insn->spaces[0], to, bytes);
+	*ret_from = *ret_to == NULL ? NULL : lane_range(warp, insn, lane, insn->spaces[1], from, bytes);
+	return *ret_from != NULL;
+}
+
+/* cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [to], [from], bytes, [mbarrier] */
+HANDLER(bulk_to_mbarrier)
+{
+	FOR_EACH_LANE(lane, mask)
+	{
+		uint32_t bytes = (uint32_t)read_lane(warp, &insn->o[2], lane), offset;
+		struct sim_block *block;
+		const uint8_t *from;
+		uint8_t *to;
+
+		block = mbarrier_at(warp, insn, 2, lane, &offset);
+		if (block == NULL || (bytes > 0 && !bulk_sides(warp, insn, lane, bytes, &to, &from)))
+			return;
+		if (bytes > 0)
+			copy_lane(to, from, bytes);
+		if (!queue_deferred(warp->launch, block, warp_time(warp, bulk_ready(warp, bytes)), offset, 0, bytes)) {
+			warp_fault(warp, insn, lane, SIM_NO_MEMORY, "out of host memory");
+			return;
+		}
+	}
+}
+
+/* cp.async.bulk.global.shared::cta.bulk_group [to], [from], bytes */
+HANDLER(bulk_to_global)
+{
+	FOR_EACH_LANE(lane, mask)
+	{
+		uint32_t bytes = (uint32_t)read_lane(warp, &insn->o[2], lane);
+		const uint8_t *from;
+		uint8_t *to;
+
+		if (bytes == 0)
+			continue;
+		if (!bulk_sides(warp, insn, lane, bytes, &to, &from))
+			return;
+		copy_lane(to, from, bytes);
+		if (bulk_ready(warp, bytes) > warp->bulk_ready)
+			warp->bulk_ready = bulk_ready(warp, bytes);
+	}
+}
+
+HANDLER(bulk_commit)
+{
+	/* Groups complete in order, so the newest copy stands for all of them. */
+}
+
+HANDLER(bulk_wait)
+{
+	if (read_lane(warp, &insn->o[0], first_lane(mask)) == 0)
+		wait_until(warp, warp->bulk_ready);
+}
+
+static bool select_bulk(struct ptx_insn *insn)
+{
+	if (insn->actions[0] == PTX_M_COMMIT_GROUP) {
+		insn->run = bulk_commit;
+		return true;
+	}
+	if (insn->actions[0] == PTX_M_WAIT_GROUP) {
+		insn->run = bulk_wait;
+		return true;
+	}
+	if (insn->n_spaces != 2 || insn->actions[0] != PTX_M_NONE)
+		return false;
+	if (has_flag(insn, F(MBAR_TX))) {
+		insn->run = bulk_to_mbarrier;
+		return insn->spaces[0] == PTX_M_CLUSTER || insn->spaces[0] == PTX_M_SHARED;
+	}
+	insn->run = bulk_to_global;
+	return has_flag(insn, F(BULK_GROUP)) && insn->spaces[0] == PTX_M_GLOBAL && insn->spaces[1] == PTX_M_SHARED;
+}
+
+bool select_cp(struct ptx_insn *insn)
+{
+	insn->properties |= PTX_ORDERED;
+	if (has_flag(insn, F(BULK)))
+		return select_bulk(insn);
+	if (has_flag(insn, F(MBARRIER))) {
+		insn->run = arrive_on_mbarrier;
+		return insn->actions[0] == PTX_M_ARRIVE;
+	}
+	switch (insn->actions[0]) {
+	case PTX_M_COMMIT_GROUP:
+		insn->run = commit_group;
+		return true;
+	case PTX_M_WAIT_GROUP:
+		insn->run = wait_group;
+		return true;
+	case PTX_M_WAIT_ALL:
+		insn->run = wait_all;
+		return true;
+	case PTX_M_NONE:
+		insn->run = copy;
+		insn->properties &= (uint8_t)~PTX_ORDERED;
+		return insn->n_spaces == 2;
+	default:
+		return false;
+	}
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * exec_control.c - branches, calls, returns, ends.
+ *
+ * A call by several lanes makes one frame for all of them; lanes of the same function in different frames meet again
+ * behind their calls. Runs on the thread of sim_launch().
+ */
+#include "exec_ops.h"
+#include "module.h"
+
+#define MAX_CALL_DEPTH 512 /* a device's stack would have ended long before */
+
+HANDLER(nothing)
+{
+}
+
+bool select_nothing(struct ptx_insn *insn)
+{
+	insn->run = nothing;
+	return true;
+}
+
+/* --- branches ------------------------------------------------------------------------------------------------------
+ */
+
+static void go_to(struct sim_warp *warp, uint32_t target)
+{
+	/* warp->pc is already behind the branch. */
+	bool backwards = target < warp->pc;
+
+	warp->pc = target;
+	if (backwards)
+		warp_note_spin(warp, 1);
+}
+
+/* Sends `mask` of the running group to `target`, the rest on. */
+static void split(struct sim_warp *warp, uint32_t mask, uint32_t target)
+{
+	warp_save_group(warp);
+	FOR_EACH_LANE(lane, mask)
+	{
+		warp->lane_pc[lane] = target;
+	}
+	warp->active = 0;
+	warp->events |= WARP_RESELECT;
+}
+
+HANDLER(bra)
+{
+	if (mask == warp->active)
+		go_to(warp, insn->target);
+	else
+		split(warp, mask, insn->target);
+}
+
+bool select_bra(struct ptx_insn *insn)
+{
+	insn->run = bra;
+	return true;
+}
+
+HANDLER(brx)
+{
+	const struct ptx_branch_table *table = &warp->frame->function->tables[insn->target];
+	const uint32_t *index = LANES_OF(const uint32_t, warp, insn->o[0]);
+	uint32_t first = index[first_lane(mask)];
+	bool uniform = mask == warp->active;
+
+	FOR_EACH_LANE(lane, mask)
+	{
+		uniform = uniform && index[lane] == first;
+		if (index[lane] >= table->n_targets) {
+			warp_fault(warp, insn, lane, SIM_ILLEGAL_INSTRUCTION, "branch index %u of %u", index[lane],
+				   table->n_targets);
+			return;
+		}
+	}
+	if (uniform) {
+		go_to(warp, table->targets[first]);
+		return;
+	}
+	warp_save_group(warp);
+	FOR_EACH_LANE(lane, mask)
+	{
+		warp->lane_pc[lane] = table->targets[index[lane]];
+	}
+	warp->active = 0;
+	warp->events |= WARP_RESELECT;
+}
+
+bool select_brx(struct ptx_insn *insn)
+{
+	insn->run = brx;
+	return insn->actions[0] == PTX_M_IDX;
+}
+
+/* --- calls ---------------------------------------------------------------------------------------------------------
+ */
+
+static void copy_argument(struct sim_warp *warp, const struct ptx_call_argument *argument, struct sim_frame *to,
+			  const struct ptx_param *param, uint32_t mask)
+{
+	uint32_t from_stride = warp->frame->function->params_bytes, to_stride = to->function->params_bytes;
+
+	FOR_EACH_LANE(lane, mask)
+	{
+		uint8_t *target = to->params + (size_t)lane * to_stride + param->offset;
+
+		if (argument->is_param) {
+			memcpy(target, warp->frame->params + (size_t)lane * from_stride + argument->param.offset,
+			       param->bytes);
+		} else {
+			uint64_t value = read_lane(warp, &argument->operand, lane);
+
+			memcpy(target, &value, param->bytes < sizeof(value) ? param->bytes : sizeof(value));
+		}
+	}
+}
+
+static void copy_result(struct sim_warp *warp, struct sim_frame *from, const struct ptx_param *param,
+			struct sim_frame *to, const struct ptx_call_argument *result, uint32_t mask)
+{
+	FOR_EACH_LANE(lane, mask)
+	{
+		const uint8_t *source = from->params + (size_t)lane * from->function->params_bytes + param->offset;
+
+		if (result->is_param) {
+			memcpy(to->params + (size_t)lane * to->function->params_bytes + result->param.offset, source,
+			       param->bytes);
+		} else {
+			uint64_t value = 0;
+
+			memcpy(&value, source, param->bytes < sizeof(value) ? param->bytes : sizeof(value));
+			write_lane(warp, &result->operand, lane, value);
+		}
+	}
+}
+
+/* An indirect call's lists are checked when it happens; a direct one's were at load time. */
+static bool arguments_fit(const struct ptx_call *call, const struct ptx_function *target)
+{
+	if (call->n_arguments != target->n_params || call->n_results != target->n_results)
+		return false;
+	for (uint32_t i = 0; i < call->n_arguments; i++)
+		if (call->arguments[i].is_param ? call->arguments[i].param.bytes != target->params[i].bytes
+						: call->arguments[i].operand.bytes != target->params[i].bytes)
+			return false;
+	for (uint32_t i = 0; i < call->n_results; i++)
+		if (call->results[i].is_param ? call->results[i].param.bytes != target->results[i].bytes
+					      : call->results[i].operand.bytes != target->results[i].bytes)
+			return false;
+	return true;
+}
+
+static struct sim_frame *enter_frame(struct sim_warp *warp, const struct ptx_insn *insn, const struct ptx_call *call,
+				     const struct ptx_function *target, uint32_t mask)
+{
+	struct sim_frame *caller = warp->frame;
+	uint32_t local_base = (caller->local_base + caller->function->local_bytes + 15) & ~15u;
+	struct sim_frame *frame;
+
+	if (caller->depth >= MAX_CALL_DEPTH) {
+		warp_fault(warp, insn, first_lane(mask), SIM_ILLEGAL_ADDRESS, "calls nested too deeply in %.40s",
+			   target->name);
+		return NULL;
+	}
+	if (!warp_reserve_local(warp, local_base + target->local_bytes))
+		return NULL;
+	frame = frame_take(warp, target);
+	if (frame == NULL) {
+		warp_fault(warp, insn, first_lane(mask), SIM_NO_MEMORY, "out of host memory");
+		return NULL;
+	}
+	frame->parent = caller;
+	frame->call = call;
+	frame->return_pc = warp->pc;
+	frame->depth = caller->depth + 1;
+	frame->mask = mask;
+	frame->local_base = local_base;
+	for (uint32_t i = 0; i < call->n_arguments; i++)
+		copy_argument(warp, &call->arguments[i], frame, &target->params[i], mask);
+	return frame;
+}
+
+/* Gives results back and lets the frame go when no lane is left in it. */
+static void leave_frame(struct sim_warp *warp, struct sim_frame *frame, uint32_t mask)
+{
+	const struct ptx_call *call = frame->call;
+
+	warp->bases[PTX_OPERAND_REG] = frame->parent->registers;
+	for (uint32_t i = 0; i < call->n_results; i++)
+		copy_result(warp, frame, &frame->function->results[i], frame->parent, &call->results[i], mask);
+	frame->mask &= ~mask;
+	if (frame->mask == 0)
+		frame_release(warp->launch, frame);
+}
+
+static void call_function(struct sim_warp *warp, const struct ptx_insn *insn, const struct ptx_call *call,
+			  const struct ptx_function *target, uint32_t mask)
+{
+	struct sim_frame *frame = enter_frame(warp, insn, call, target, mask);
+
+	if (frame == NULL)
+		return;
+	if (target->builtin != NULL) {
+		struct sim_frame *caller = warp->frame;
+
+		warp->frame = frame;
+		target->builtin(warp, insn, mask);
+		warp->frame = caller;
+		leave_frame(warp, frame, mask);
+		return;
+	}
+	FOR_EACH_LANE(lane, mask)
+	{
+		warp->lane_pc[lane] = 0;
+		warp->lane_frame[lane] = frame;
+	}
+	warp->active = 0;
+	warp->events |= WARP_RESELECT;
+}
+
+static const struct ptx_function *function_at(const struct sim_warp *warp, uint64_t address)
+{
+	const struct ptx_module *module = warp->launch->module;
+
+	for (uint32_t i = 0; i < module->n_functions; i++)
+		if (module->functions[i]->address == address)
+			return module->functions[i];
+	return NULL;
+}
+
+/* Lanes that call the same function go together, one function after the other. */
+static void call_by_address(struct sim_warp *warp, const struct ptx_insn *insn, const struct ptx_call *call,
+			    uint32_t mask)
+{
+	uint64_t addresses[SIM_LANES];
+	struct sim_frame *caller = warp->frame;
+
+	FOR_EACH_LANE(lane, mask)
+	{
+		addresses[lane] = read_lane(warp, &insn->o[0], lane);
+	}
+	while (mask != 0) {
+		uint32_t lead = first_lane(mask), same = 0;
+		const struct ptx_function *target = function_at(warp, addresses[lead]);
+
+		if (target == NULL || (!target->is_defined && target->builtin == NULL) || target->is_entry ||
+		    !arguments_fit(call, target)) {
+			warp_fault(warp, insn, lead, SIM_ILLEGAL_INSTRUCTION, "call of 0x%llx, which is %s",
+				   (unsigned long long)addresses[lead],
+				   target == NULL ? "no function" : "another kind of function");
+			return;
+		}
+		FOR_EACH_LANE(lane, mask)
+		{
+			if (addresses[lane] == addresses[lead])
+				same |= 1u << lane;
+		}
+		warp->frame = caller;
+		call_function(warp, insn, call, target, same);
+		if (warp->events & WARP_FAULT)
+			return;
+		mask &= ~same;
+	}
+}
+
+HANDLER(call)
+{
+	const struct ptx_call *what = &warp->frame->function->calls[insn->target];
+
+	warp_save_group(warp);
+	if (what->target == NULL)
+		call_by_address(warp, insn, what, mask);
+	else
+		call_function(warp, insn, what, what->target, mask);
+}
+
+bool select_call(struct ptx_insn *insn)
+{
+	insn->run = call;
+	return true;
+}
+
+HANDLER(ret)
+{
+	struct sim_frame *frame = warp->frame;
+	struct sim_frame *parent = frame->parent;
+	uint32_t return_pc = frame->return_pc;
+
+	if (parent == NULL) {
+		warp_exit_lanes(warp, mask);
+		return;
+	}
+	warp_save_group(warp);
+	leave_frame(warp, frame, mask);
+	FOR_EACH_LANE(lane, mask)
+	{
+		warp->lane_pc[lane] = return_pc;
+		warp->lane_frame[lane] = parent;
+	}
+	warp->active = 0;
+	warp->events |= WARP_RESELECT;
+}
+
+bool select_ret(struct ptx_insn *insn)
+{
+	insn->run = ret;
+	return true;
+}
+
+HANDLER(exit_lanes)
+{
+	warp_exit_lanes(warp, mask);
+}
+
+bool select_exit(struct ptx_insn *insn)
+{
+	insn->run = exit_lanes;
+	return true;
+}
+
+HANDLER(trap)
+{
+	warp_fault(warp, insn, first_lane(mask), SIM_TRAP, insn->op == PTX_OP_BRKPT ? "breakpoint" : "trap");
+}
+
+bool select_trap(struct ptx_insn *insn)
+{
+	insn->run = trap;
+	return true;
+}
+
+/* PTX allows 0 to twice the time asked for, at most 1 ms; simgpu sleeps just as long as asked. */
+HANDLER(nanosleep_lanes)
+{
+	const uint32_t *duration_ns = LANES_OF(const uint32_t, warp, insn->o[0]);
+	uint32_t longest_ns = 0;
+
+	FOR_EACH_LANE(lane, mask)
+	{
+		if (duration_ns[lane] > longest_ns)
+			longest_ns = duration_ns[lane];
+	}
+	if (longest_ns > 1000000)
+		longest_ns = 1000000;
+	warp->launch->n_polls++;
+	warp_note_spin(warp, 64);
+	warp->cycle =
+		sim_clock_cycle(warp->clock, warp_time(warp, warp->cycle) + ((uint64_t)longest_ns << SIM_TIME_BITS));
+}
+
+bool select_nanosleep(struct ptx_insn *insn)
+{
+	insn->run = nanosleep_lanes;
+	return insn->types[0] == PTX_U32;
+}

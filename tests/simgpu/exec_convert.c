@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * exec_convert.c - cvt.
+ *
+ * One general conversion through int64, uint64 or f64, which hold every source value exactly, and plain loops for the
+ * conversions that kernels are full of. Runs on the thread of sim_launch().
+ */
+#include "exec_ops.h"
+#include "half.h"
+
+#include <fenv.h>
+#include <math.h>
+
+#define F(id) PTX_FLAG(id)
+
+struct number {
+	enum { NUMBER_SIGNED, NUMBER_UNSIGNED, NUMBER_FLOAT } kind;
+	int64_t s;
+	uint64_t u;
+	double f;
+};
+
+static struct number read_number(uint64_t bits, uint8_t type, bool ftz)
+{
+	struct number number = { .kind = NUMBER_FLOAT };
+	float narrow;
+
+	switch (type) {
+	case PTX_F64:
+		number.f = bits_double(bits);
+		return number;
+	case PTX_F32:
+		narrow = bits_float((uint32_t)bits);
+		number.f = ftz && fpclassify(narrow) == FP_SUBNORMAL ? copysignf(0.0f, narrow) : narrow;
+		return number;
+	case PTX_F16:
+		number.f = f16_to_float((uint16_t)bits);
+		return number;
+	case PTX_BF16:
+		number.f = bf16_to_float((uint16_t)bits);
+		return number;
+	case PTX_S8:
+		number.s = (int8_t)bits;
+		break;
+	case PTX_S16:
+		number.s = (int16_t)bits;
+		break;
+	case PTX_S32:
+		number.s = (int32_t)bits;
+		break;
+	case PTX_S64:
+		number.s = (int64_t)bits;
+		break;
+	default:
+		number.kind = NUMBER_UNSIGNED;
+		number.u = ptx_type_bytes[type] == 8 ? bits : bits & ((1ULL << (8 * ptx_type_bytes[type])) - 1);
+		return number;
+	}
+	number.kind = NUMBER_SIGNED;
+	return number;
+}
+
+static double round_to_integer(double value, uint8_t rnd)
+{
+	switch (rnd) {
+	case PTX_M_RNI:
+	case PTX_M_RN:
+		return nearbyint(value); /* the host's mode is to nearest even */
+	case PTX_M_RMI:
+	case PTX_M_RM:
+		return floor(value);
+	case PTX_M_RPI:
+	case PTX_M_RP:
+		return ceil(value);
+	default:
+		return trunc(value);
+	}
+}
+
+static uint64_t float_to_int(double value, uint8_t type, uint8_t rnd)
+{
+	uint32_t n_bits = 8u * ptx_type_bytes[type];
+	bool is_signed = ptx_type_class[type] == PTX_CLASS_S;
+	double limit = ldexp(1.0, (int)(is_signed ? n_bits - 1 : n_bits));
+
+	if (isnan(value))
+		return 0;
+	value = round_to_integer(value, rnd);
+	if (value >= limit)
+		return is_signed ? (1ULL << (n_bits - 1)) - 1 : n_bits == 64 ? UINT64_MAX : (1ULL << n_bits) - 1;
+	if (is_signed)
+		return value <= -limit ? 1ULL << (n_bits - 1) : (uint64_t)(int64_t)value;
+	return value <= 0 ? 0 : (uint64_t)value;
+}
+
+/* Clamps to the target type; without .sat an integer is cut instead. */
+static uint64_t int_to_int(const struct number *number, uint8_t type, bool sat)
+{
+	uint32_t n_bits = 8u * ptx_type_bytes[type];
+	bool is_signed = ptx_type_class[type] == PTX_CLASS_S;
+	uint64_t max = is_signed ? (1ULL << (n_bits - 1)) - 1 : n_bits == 64 ? UINT64_MAX : (1ULL << n_bits) - 1;
+
+	if (!sat)
+		return number->kind == NUMBER_SIGNED ? (uint64_t)number->s : number->u;
+	if (number->kind == NUMBER_UNSIGNED)
+		return number->u > max ? max : number->u;
+	if (number->s >= 0)
+		return (uint64_t)number->s > max ? max : (uint64_t)number->s;
+	if (!is_signed)
+		return 0;
+	return number->s < -(int64_t)max - 1 ? (uint64_t)(-(int64_t)max - 1) : (uint64_t)number->s;
+}
+
+static int host_rounding(uint8_t rnd)
+{
+	switch (rnd) {
+	case PTX_M_RZ:
+		return FE_TOWARDZERO;
+	case PTX_M_RM:
+		return FE_DOWNWARD;
+	case PTX_M_RP:
+		return FE_UPWARD;
+	default:
+		return FE_TONEAREST;
+	}
+}
+
+static float number_to_f32(const struct number *number, uint8_t rnd)
+{
+	volatile int64_t s = number->s;
+	volatile uint64_t u = number->u;
+	volatile double f = number->f;
+	int rounding = host_rounding(rnd);
+	volatile float result;
+
+	if (rounding != FE_TONEAREST)
+		fesetround(rounding);
+	result = number->kind == NUMBER_SIGNED ? (float)s : number->kind == NUMBER_UNSIGNED ? (float)u : (float)f;
+	if (rounding != FE_TONEAREST)
+		fesetround(FE_TONEAREST);
+	return result;
+}
+
+static double number_to_f64(const struct number *number, uint8_t rnd)
+{
+	volatile int64_t s = number->s;
+	volatile uint64_t u = number->u;
+	int rounding = host_rounding(rnd);
+	volatile double result;
+
+	if (rounding != FE_TONEAREST)
+		fesetround(rounding);
+	result = number->kind == NUMBER_SIGNED ? (double)s : number->kind == NUMBER_UNSIGNED ? (double)u : number->f;
+	if (rounding != FE_TONEAREST)
+		fesetround(FE_TONEAREST);
+	return result;
+}
+
+static bool rounds_to_integer(uint8_t rnd)
+{
+	return rnd >= PTX_M_RNI && rnd <= PTX_M_RPI;
+}
+
+static uint64_t to_float(const struct ptx_insn *insn, struct number number, uint8_t type)
+{
+	bool relu = has_flag(insn, F(RELU)), sat = has_flag(insn, F(SAT));
+	float narrow;
+
+	if (number.kind == NUMBER_FLOAT) {
+		if (rounds_to_integer(insn->rnd))
+			number.f = round_to_integer(number.f, insn->rnd);
+		if (sat)
+			number.f = number.f >= 1 ? 1 : number.f > 0 ? number.f : 0;
+		if (relu && number.f < 0)
+			number.f = 0;
+	}
+	switch (type) {
+	case PTX_F64:
+		return double_bits(number_to_f64(&number, insn->rnd));
+	case PTX_F16:
+		return double_to_f16(number_to_f64(&number, PTX_M_RN), insn->rnd == PTX_M_RZ);
+	case PTX_BF16:
+		return double_to_bf16(number_to_f64(&number, PTX_M_RN), insn->rnd == PTX_M_RZ);
+	case PTX_TF32:
+		/* 10 bits of mantissa; ties away from zero */
+		narrow = (float)number.f;
+		return isfinite(narrow) ? (float_bits(narrow) + 0x1000u) & 0xffffe000u : float_bits(narrow);
+	default:
+		narrow = number_to_f32(&number, insn->rnd);
+		if (has_flag(insn, F(FTZ)) && fpclassify(narrow) == FP_SUBNORMAL)
+			narrow = copysignf(0.0f, narrow);
+		return isnan(narrow) ? 0x7fffffffu : float_bits(narrow);
+	}
+}
+
+HANDLER(cvt)
+{
+	uint8_t to = insn->types[0], from = insn->types[1];
+	bool to_is_float = ptx_type_class[to] == PTX_CLASS_F;
+
+	FOR_EACH_LANE(lane, mask)
+	{
+		struct number number = read_number(read_lane(warp, &insn->o[1], lane), from, has_flag(insn, F(FTZ)));
+		uint64_t value;
+
+		if (to_is_float)
+			value = to_float(insn, number, to);
+		else if (number.kind == NUMBER_FLOAT)
+			value = float_to_int(number.f, to, insn->rnd);
+		else
+			value = int_to_int(&number, to, has_flag(insn, F(SAT)));
+		/* A wider destination is filled up by the sign or by zeros of the target type. */
+		if (!to_is_float) {
+			struct number cut = read_number(value, to, false);
+
+			value = cut.kind == NUMBER_SIGNED ? (uint64_t)cut.s : cut.u;
+		}
+		write_lane(warp, &insn->o[0], lane, value);
+	}
+}
+
+/* Two f32 into one register: a is the upper half. */
+HANDLER(cvt_pack)
+{
+	uint8_t half = insn->types[0] == PTX_F16X2 ? PTX_F16 : PTX_BF16;
+
+	FOR_EACH_LANE(lane, mask)
+	{
+		struct number upper = read_number(read_lane(warp, &insn->o[1], lane), PTX_F32, false);
+		struct number lower = read_number(read_lane(warp, &insn->o[2], lane), PTX_F32, false);
+
+		write_lane(warp, &insn->o[0], lane, to_float(insn, upper, half) << 16 | to_float(insn, lower, half));
+	}
+}
+
+UNARY(cvt_u64_u32, uint64_t, uint32_t, a)
+UNARY(cvt_s64_s32, int64_t, int32_t, a)
+UNARY(cvt_u32_u64, uint32_t, uint64_t, a)
+UNARY(cvt_f32_s32, float, int32_t, a)
+UNARY(cvt_f32_u32, float, uint32_t, a)
+UNARY(cvt_f64_f32, double, float, a)
+
+static bool is_type(uint8_t type, uint8_t a, uint8_t b)
+{
+	return type == a || type == b;
+}
+
+static ptx_exec_fn *plain_conversion(const struct ptx_insn *insn)
+{
+	uint8_t to = insn->types[0], from = insn->types[1];
+	bool rn = insn->rnd == PTX_M_RN;
+
+	if (insn->flags != 0 || insn->o[0].bytes != ptx_type_bytes[to] || insn->o[1].bytes != ptx_type_bytes[from])
+		return NULL;
+	if (is_type(to, PTX_U64, PTX_S64) && from == PTX_U32)
+		return cvt_u64_u32;
+	if (is_type(to, PTX_U64, PTX_S64) && from == PTX_S32)
+		return cvt_s64_s32;
+	if (is_type(to, PTX_U32, PTX_S32) && is_type(from, PTX_U64, PTX_S64))
+		return cvt_u32_u64;
+	if (to == PTX_F32 && from == PTX_S32 && rn)
+		return cvt_f32_s32;
+	if (to == PTX_F32 && from == PTX_U32 && rn)
+		return cvt_f32_u32;
+	if (to == PTX_F64 && from == PTX_F32 && insn->rnd == PTX_M_NONE)
+		return cvt_f64_f32;
+	return NULL;
+}
+
+static bool is_scalar(uint8_t type)
+{
+	return ptx_type_class[type] != PTX_CLASS_B && ptx_type_class[type] != PTX_CLASS_P && type != PTX_F16X2 &&
+	       type != PTX_BF16X2 && type != PTX_U16X2 && type != PTX_S16X2;
+}
+
+bool select_cvt(struct ptx_insn *insn)
+{
+	uint8_t to = insn->types[0], from = insn->types[1];
+
+	if (is_type(to, PTX_F16X2, PTX_BF16X2)) {
+		insn->run = cvt_pack;
+		return from == PTX_F32 && insn->o[2].kind != PTX_OPERAND_NONE;
+	}
+	if (!is_scalar(to) || !is_scalar(from) || from == PTX_TF32 || insn->o[2].kind != PTX_OPERAND_NONE)
+		return false;
+	if (to == PTX_TF32 && (from != PTX_F32 || insn->rnd != PTX_M_RNA))
+		return false;
+	if (insn->rnd == PTX_M_RNA && to != PTX_TF32)
+		return false;
+	if (is_type(to, PTX_F16, PTX_BF16) && (insn->rnd == PTX_M_RM || insn->rnd == PTX_M_RP))
+		return false;
+	insn->run = plain_conversion(insn);
+	if (insn->run != NULL)
+		insn->cost = PTX_COST_ALU;
+	else
+		insn->run = cvt;
+	return true;
+}

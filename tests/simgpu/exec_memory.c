@@ -1,0 +1,658 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * exec_memory.c - addresses, loads and stores.
+ *
+ * A naturally aligned access of up to 8 bytes is one host access, relaxed or stronger, so that concurrent launches and
+ * copies see whole values; a vector is 8-byte pieces where its alignment allows. Faults name kernel, line, block,
+ * thread and address. Runs on the thread of sim_launch().
+ */
+#include "exec_ops.h"
+
+#include <stdlib.h>
+
+#define LOCAL_START_BYTES 1024
+#define LOCAL_MAX_BYTES   (512u << 10) /* per thread, as on a device */
+
+/* --- local memory --------------------------------------------------------------------------------------------------
+ */
+
+bool warp_reserve_local(struct sim_warp *warp, uint32_t bytes)
+{
+	uint32_t capacity = warp->local_capacity;
+	uint8_t *local;
+
+	if (bytes <= capacity)
+		return true;
+	if (bytes > LOCAL_MAX_BYTES) {
+		warp_fault(warp, NULL, first_lane(warp->live), SIM_ILLEGAL_ADDRESS,
+			   "stack overflow: more than %u bytes of local memory", LOCAL_MAX_BYTES);
+		return false;
+	}
+	capacity = capacity == 0 ? LOCAL_START_BYTES : capacity;
+	while (capacity < bytes)
+		capacity *= 2;
+	local = calloc(SIM_LANES, capacity);
+	if (local == NULL) {
+		warp_fault(warp, NULL, first_lane(warp->live), SIM_NO_MEMORY, "out of host memory");
+		return false;
+	}
+	for (uint32_t lane = 0; lane < SIM_LANES && warp->local != NULL; lane++)
+		memcpy(local + (size_t)lane * capacity, warp->local + (size_t)lane * warp->local_capacity,
+		       warp->local_capacity);
+	free(warp->local);
+	warp->local = local;
+	warp->local_capacity = capacity;
+	return true;
+}
+
+/* --- addresses -----------------------------------------------------------------------------------------------------
+ */
+
+uint64_t lane_address(const struct sim_warp *warp, const struct ptx_insn *insn, uint32_t memory, uint32_t lane)
+{
+	const struct ptx_operand *base = &insn->o[insn->memory[memory]];
+	uint64_t displacement = (uint64_t)insn->displacement[memory];
+
+	if (base->bytes == 4)
+		return (uint32_t)(LANES_OF(const uint32_t, warp, *base)[lane] + (uint32_t)displacement);
+	return LANES_OF(const uint64_t, warp, *base)[lane] + displacement;
+}
+
+struct sim_block *shared_block(struct sim_warp *warp, uint64_t address, uint32_t *ret_offset)
+{
+	uint64_t rank = address >> SIM_RANK_SHIFT;
+
+	*ret_offset = (uint32_t)address & ((1u << SIM_RANK_SHIFT) - 1);
+	if (rank == 0)
+		return warp->block;
+	if (rank > warp->block->cluster->n_blocks)
+		return NULL;
+	return warp->block->cluster->blocks[rank - 1];
+}
+
+static void *shared_pointer(struct sim_warp *warp, uint64_t address, uint32_t bytes)
+{
+	uint32_t offset;
+	struct sim_block *block = shared_block(warp, address, &offset);
+
+	if (block == NULL || offset > block->shared_bytes || bytes > block->shared_bytes - offset)
+		return NULL;
+	return block->shared + offset;
+}
+
+static void *local_pointer(struct sim_warp *warp, uint32_t lane, uint64_t address, uint32_t bytes)
+{
+	uint32_t limit = warp->frame->local_base + warp->frame->function->local_bytes;
+
+	/* A pointer may reach the caller's variables, never above the frame that runs. */
+	if (address > limit || bytes > limit - address)
+		return NULL;
+	return warp->local + (size_t)lane * warp->local_capacity + address;
+}
+
+static void *param_pointer(struct sim_warp *warp, uint64_t address, uint32_t bytes)
+{
+	const struct sim_launch_state *state = warp->launch;
+
+	if (address > state->params_bytes || bytes > state->params_bytes - address)
+		return NULL;
+	return (void *)(uintptr_t)(state->params + address);
+}
+
+static void *generic_pointer(struct sim_warp *warp, uint32_t lane, uint64_t address, uint32_t bytes)
+{
+	struct sim_memory *memory = &warp->launch->device->memory;
+	uint64_t offset = address - memory->window;
+
+	if (offset >= 3 * SIM_SEGMENT_BYTES)
+		return sim_memory_resolve(memory, &warp->launch->cache, address, bytes);
+	if (offset < SIM_SEGMENT_BYTES)
+		return shared_pointer(warp, offset, bytes);
+	if (offset < 2 * SIM_SEGMENT_BYTES)
+		return local_pointer(warp, lane, offset - SIM_SEGMENT_BYTES, bytes);
+	return param_pointer(warp, offset - 2 * SIM_SEGMENT_BYTES, bytes);
+}
+
+static const char *space_name(uint8_t space)
+{
+	switch (space) {
+	case PTX_M_SHARED:
+	case PTX_M_CLUSTER:
+		return "shared";
+	case PTX_M_LOCAL:
+		return "local";
+	case PTX_M_PARAM:
+		return "parameter";
+	case PTX_M_CONST:
+		return "constant";
+	case PTX_M_GLOBAL:
+		return "global";
+	default:
+		return "generic";
+	}
+}
+
+void *lane_range(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t lane, uint8_t space, uint64_t address,
+		 uint32_t bytes)
+{
+	void *pointer;
+
+	switch (space) {
+	case PTX_M_SHARED:
+	case PTX_M_CLUSTER:
+		pointer = shared_pointer(warp, address, bytes);
+		break;
+	case PTX_M_LOCAL:
+		pointer = local_pointer(warp, lane, address, bytes);
+		break;
+	case PTX_M_PARAM:
+		pointer = param_pointer(warp, address, bytes);
+		break;
+	case PTX_M_GLOBAL:
+	case PTX_M_CONST:
+		pointer = sim_memory_resolve(&warp->launch->device->memory, &warp->launch->cache, address, bytes);
+		break;
+	default:
+		pointer = generic_pointer(warp, lane, address, bytes);
+		break;
+	}
+	if (pointer == NULL)
+		warp_fault(warp, insn, lane, SIM_ILLEGAL_ADDRESS, "illegal address 0x%llx, %u bytes, %s memory",
+			   (unsigned long long)address, bytes, space_name(space));
+	return pointer;
+}
+
+void *lane_pointer(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t lane, uint8_t space, uint64_t address,
+		   uint32_t bytes)
+{
+	/* Alignment first: the bytes of a misaligned access may lie in two places. */
+	if ((address & (bytes - 1)) != 0) {
+		warp_fault(warp, insn, lane, SIM_MISALIGNED_ADDRESS, "misaligned address 0x%llx, %u bytes, %s memory",
+			   (unsigned long long)address, bytes, space_name(space));
+		return NULL;
+	}
+	return lane_range(warp, insn, lane, space, address, bytes);
+}
+
+/* --- one access ----------------------------------------------------------------------------------------------------
+ */
+
+static inline uint64_t load_piece(const void *from, uint32_t bytes)
+{
+	switch (bytes) {
+	case 1:
+		return __atomic_load_n((const uint8_t *)from, __ATOMIC_RELAXED);
+	case 2:
+		return __atomic_load_n((const uint16_t *)from, __ATOMIC_RELAXED);
+	case 4:
+		return __atomic_load_n((const uint32_t *)from, __ATOMIC_RELAXED);
+	default:
+		return __atomic_load_n((const uint64_t *)from, __ATOMIC_RELAXED);
+	}
+}
+
+static inline void store_piece(void *to, uint64_t value, uint32_t bytes)
+{
+	switch (bytes) {
+	case 1:
+		__atomic_store_n((uint8_t *)to, (uint8_t)value, __ATOMIC_RELAXED);
+		break;
+	case 2:
+		__atomic_store_n((uint16_t *)to, (uint16_t)value, __ATOMIC_RELAXED);
+		break;
+	case 4:
+		__atomic_store_n((uint32_t *)to, (uint32_t)value, __ATOMIC_RELAXED);
+		break;
+	default:
+		__atomic_store_n((uint64_t *)to, value, __ATOMIC_RELAXED);
+		break;
+	}
+}
+
+/* The widest whole accesses that make up `bytes`; the host pointer has the alignment of the device address. */
+static inline uint32_t piece_bytes(uint32_t bytes)
+{
+	return bytes > 8 ? 8 : bytes;
+}
+
+static void load_bytes(uint8_t *to, const uint8_t *from, uint32_t bytes)
+{
+	uint32_t piece = piece_bytes(bytes);
+
+	for (uint32_t i = 0; i < bytes; i += piece) {
+		uint64_t value = load_piece(from + i, piece);
+
+		memcpy(to + i, &value, piece);
+	}
+}
+
+static void store_bytes(uint8_t *to, const uint8_t *from, uint32_t bytes)
+{
+	uint32_t piece = piece_bytes(bytes);
+
+	for (uint32_t i = 0; i < bytes; i += piece) {
+		uint64_t value = 0;
+
+		memcpy(&value, from + i, piece);
+		store_piece(to + i, value, piece);
+	}
+}
+
+static uint64_t sign_extend(uint64_t value, uint8_t type)
+{
+	switch (type) {
+	case PTX_S8:
+		return (uint64_t)(int64_t)(int8_t)value;
+	case PTX_S16:
+		return (uint64_t)(int64_t)(int16_t)value;
+	case PTX_S32:
+		return (uint64_t)(int64_t)(int32_t)value;
+	default:
+		return value;
+	}
+}
+
+/* --- ld, st --------------------------------------------------------------------------------------------------------
+ */
+
+static void note_load(struct sim_warp *warp, uint32_t latency)
+{
+	uint64_t ready = warp->cycle + sim_cost_cycles[latency];
+
+	if (ready > warp->load_ready)
+		warp->load_ready = ready;
+}
+
+static uint32_t latency_of(const struct ptx_insn *insn)
+{
+	switch (insn->spaces[0]) {
+	case PTX_M_SHARED:
+	case PTX_M_CLUSTER:
+		return PTX_COST_LATENCY_SHARED;
+	case PTX_M_LOCAL:
+		return PTX_COST_LATENCY_LOCAL;
+	case PTX_M_CONST:
+		return PTX_COST_LATENCY_CONST;
+	default:
+		return PTX_COST_LATENCY_GLOBAL;
+	}
+}
+
+static void write_elements(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t lane, const uint8_t *bytes)
+{
+	const struct ptx_operand *elements = &warp->frame->function->elements[insn->o[0].offset];
+	uint32_t size = ptx_type_bytes[insn->types[0]];
+
+	for (uint32_t i = 0; i < insn->n_elements; i++) {
+		uint64_t value = 0;
+
+		memcpy(&value, bytes + (size_t)i * size, size < 8 ? size : 8);
+		write_lane(warp, &elements[i], lane, sign_extend(value, insn->types[0]));
+		if (size == 16 && elements[i].bytes == 16)
+			memcpy(LANES_OF(uint64_t, warp, elements[i]) + 2 * lane + 1, bytes + (size_t)i * 16 + 8, 8);
+	}
+}
+
+static void read_elements(const struct sim_warp *warp, const struct ptx_insn *insn, uint32_t lane, uint8_t *bytes)
+{
+	const struct ptx_operand *elements = &warp->frame->function->elements[insn->o[1].offset];
+	uint32_t size = ptx_type_bytes[insn->types[0]];
+
+	for (uint32_t i = 0; i < insn->n_elements; i++) {
+		uint64_t value = read_lane(warp, &elements[i], lane);
+
+		memcpy(bytes + (size_t)i * size, &value, size < 8 ? size : 8);
+		if (size == 16 && elements[i].bytes == 16)
+			memcpy(bytes + (size_t)i * 16 + 8, LANES_OF(const uint64_t, warp, elements[i]) + 2 * lane + 1,
+			       8);
+	}
+}
+
+static uint32_t access_bytes(const struct ptx_insn *insn)
+{
+	return (uint32_t)ptx_type_bytes[insn->types[0]] * insn->n_elements;
+}
+
+HANDLER(ld_any)
+{
+	uint32_t bytes = access_bytes(insn);
+	uint8_t buffer[64];
+
+	FOR_EACH_LANE(lane, mask)
+	{
+		const uint8_t *from =
+			lane_pointer(warp, insn, lane, insn->spaces[0], lane_address(warp, insn, 0, lane), bytes);
+
+		if (from == NULL)
+			return;
+		load_bytes(buffer, from, bytes);
+		write_elements(warp, insn, lane, buffer);
+	}
+	if (insn->sem == PTX_M_ACQUIRE)
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	if (insn->sem == PTX_M_VOLATILE || insn->sem == PTX_M_RELAXED || insn->sem == PTX_M_ACQUIRE)
+		warp_note_spin(warp, 8);
+	note_load(warp, latency_of(insn));
+}
+
+HANDLER(st_any)
+{
+	uint32_t bytes = access_bytes(insn);
+	uint8_t buffer[64];
+
+	if (insn->sem == PTX_M_RELEASE)
+		__atomic_thread_fence(__ATOMIC_RELEASE);
+	FOR_EACH_LANE(lane, mask)
+	{
+		uint8_t *to = lane_pointer(warp, insn, lane, insn->spaces[0], lane_address(warp, insn, 0, lane), bytes);
+
+		if (to == NULL)
+			return;
+		read_elements(warp, insn, lane, buffer);
+		store_bytes(to, buffer, bytes);
+	}
+}
+
+/* The everyday accesses: one element, register as wide as the type, a space of global addresses or a block's own. */
+#define FAST_ACCESS(suffix, T, BASE, space)                                                                          \
+	HANDLER(ld_##suffix)                                                                                         \
+	{                                                                                                            \
+		const struct ptx_operand *to = &warp->frame->function->elements[insn->o[0].offset];                  \
+		const BASE *base = LANES_OF(const BASE, warp, insn->o[1]);                                           \
+		BASE displacement = (BASE)insn->displacement[0];                                                     \
+		T *values = LANES_OF(T, warp, *to);                                                                  \
+                                                                                                                     \
+		FOR_EACH_LANE(lane, mask)                                                                            \
+		{                                                                                                    \
+			const T *from =                                                                              \
+				lane_pointer(warp, insn, lane, space, (BASE)(base[lane] + displacement), sizeof(T)); \
+                                                                                                                     \
+			if (from == NULL)                                                                            \
+				return;                                                                              \
+			values[lane] = __atomic_load_n(from, __ATOMIC_RELAXED);                                      \
+		}                                                                                                    \
+		note_load(warp, latency_of(insn));                                                                   \
+	}                                                                                                            \
+	HANDLER(st_##suffix)                                                                                         \
+	{                                                                                                            \
+		const struct ptx_operand *what = &warp->frame->function->elements[insn->o[1].offset];                \
+		const BASE *base = LANES_OF(const BASE, warp, insn->o[0]);                                           \
+		BASE displacement = (BASE)insn->displacement[0];                                                     \
+		const T *values = LANES_OF(const T, warp, *what);                                                    \
+                                                                                                                     \
+		FOR_EACH_LANE(lane, mask)                                                                            \
+		{                                                                                                    \
+			T *to = lane_pointer(warp, insn, lane, space, (BASE)(base[lane] + displacement), sizeof(T)); \
+                                                                                                                     \
+			if (to == NULL)                                                                              \
+				return;                                                                              \
+			__atomic_store_n(to, values[lane], __ATOMIC_RELAXED);                                        \
+		}                                                                                                    \
+	}
+
+FAST_ACCESS(global_32, uint32_t, uint64_t, PTX_M_GLOBAL)
+FAST_ACCESS(global_64, uint64_t, uint64_t, PTX_M_GLOBAL)
+FAST_ACCESS(shared_32, uint32_t, uint32_t, PTX_M_SHARED)
+FAST_ACCESS(shared_64, uint64_t, uint32_t, PTX_M_SHARED)
+
+static uint8_t *frame_param(const struct sim_warp *warp, uint32_t lane, uint64_t offset)
+{
+	return warp->frame->params + (size_t)lane * warp->frame->function->params_bytes + offset;
+}
+
+/* Offsets of a frame's parameters were checked against the variable; the end of the area guards the access's size. */
+static bool frame_param_fits(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t mask, uint32_t bytes)
+{
+	uint64_t offset = (uint64_t)insn->displacement[0];
+
+	if (offset + bytes <= warp->frame->function->params_bytes)
+		return true;
+	warp_fault(warp, insn, first_lane(mask), SIM_ILLEGAL_ADDRESS, "access outside of a parameter");
+	return false;
+}
+
+HANDLER(ld_frame_param)
+{
+	uint32_t bytes = access_bytes(insn);
+
+	if (!frame_param_fits(warp, insn, mask, bytes))
+		return;
+	FOR_EACH_LANE(lane, mask)
+	{
+		write_elements(warp, insn, lane, frame_param(warp, lane, (uint64_t)insn->displacement[0]));
+	}
+}
+
+HANDLER(st_frame_param)
+{
+	uint32_t bytes = access_bytes(insn);
+	uint8_t buffer[64];
+
+	if (!frame_param_fits(warp, insn, mask, bytes))
+		return;
+	FOR_EACH_LANE(lane, mask)
+	{
+		read_elements(warp, insn, lane, buffer);
+		memcpy(frame_param(warp, lane, (uint64_t)insn->displacement[0]), buffer, bytes);
+	}
+}
+
+/* A kernel's parameter at a constant offset: the same for every lane. */
+HANDLER(ld_entry_param)
+{
+	uint32_t bytes = access_bytes(insn);
+	const uint8_t *from = lane_pointer(warp, insn, first_lane(mask), PTX_M_PARAM,
+					   lane_address(warp, insn, 0, first_lane(mask)), bytes);
+
+	if (from == NULL)
+		return;
+	FOR_EACH_LANE(lane, mask)
+	{
+		write_elements(warp, insn, lane, from);
+	}
+}
+
+static bool is_ordered(const struct ptx_insn *insn)
+{
+	return insn->sem != PTX_M_NONE && insn->sem != PTX_M_WEAK;
+}
+
+static bool memory_type_supported(const struct ptx_insn *insn)
+{
+	return ptx_type_bytes[insn->types[0]] > 0 && access_bytes(insn) <= 32 && insn->n_spaces <= 1;
+}
+
+/* A fast handler when there is one for this shape. `elements` is not linked yet: only sizes in the operand count. */
+static ptx_exec_fn *fast_handler(const struct ptx_insn *insn, const struct ptx_operand *value,
+				 const struct ptx_operand *base, bool is_load)
+{
+	uint32_t bytes = ptx_type_bytes[insn->types[0]];
+	bool global = insn->spaces[0] == PTX_M_GLOBAL && base->bytes == 8;
+	bool shared = insn->spaces[0] == PTX_M_SHARED && base->bytes == 4;
+
+	if (insn->n_elements != 1 || value->bytes != bytes || is_ordered(insn) || (bytes != 4 && bytes != 8))
+		return NULL;
+	if (global)
+		return bytes == 4 ? (is_load ? ld_global_32 : st_global_32) : (is_load ? ld_global_64 : st_global_64);
+	if (shared)
+		return bytes == 4 ? (is_load ? ld_shared_32 : st_shared_32) : (is_load ? ld_shared_64 : st_shared_64);
+	return NULL;
+}
+
+bool select_ld(struct ptx_insn *insn)
+{
+	if (!memory_type_supported(insn))
+		return false;
+	if (insn->spaces[0] == PTX_M_PARAM && insn->target == PTX_PARAM_FRAME) {
+		insn->run = ld_frame_param;
+		insn->cost = PTX_COST_PARAM;
+		return true;
+	}
+	if (insn->spaces[0] == PTX_M_PARAM) {
+		bool constant = insn->o[1].kind == PTX_OPERAND_CONST;
+
+		insn->run = constant ? ld_entry_param : ld_any;
+		insn->cost = PTX_COST_PARAM;
+		return true;
+	}
+	insn->properties |= PTX_IS_LOAD;
+	if (is_ordered(insn))
+		insn->properties |= PTX_ORDERED;
+	insn->run = fast_handler(insn, &insn->o[0], &insn->o[1], true);
+	if (insn->run == NULL)
+		insn->run = ld_any;
+	return true;
+}
+
+bool select_st(struct ptx_insn *insn)
+{
+	if (!memory_type_supported(insn) || insn->spaces[0] == PTX_M_CONST)
+		return false;
+	if (insn->spaces[0] == PTX_M_PARAM) {
+		insn->run = st_frame_param;
+		insn->cost = PTX_COST_PARAM;
+		return insn->target == PTX_PARAM_FRAME;
+	}
+	if (is_ordered(insn))
+		insn->properties |= PTX_ORDERED;
+	insn->run = fast_handler(insn, &insn->o[1], &insn->o[0], false);
+	if (insn->run == NULL)
+		insn->run = st_any;
+	return true;
+}
+
+/* --- address arithmetic --------------------------------------------------------------------------------------------
+ */
+
+static uint64_t space_base(const struct sim_warp *warp, uint8_t space)
+{
+	const struct sim_memory *memory = &warp->launch->device->memory;
+
+	switch (space) {
+	case PTX_M_SHARED:
+	case PTX_M_CLUSTER:
+		return memory->shared_base;
+	case PTX_M_LOCAL:
+		return memory->local_base;
+	case PTX_M_PARAM:
+		return memory->param_base;
+	default:
+		return 0; /* global and constant addresses are generic addresses */
+	}
+}
+
+HANDLER(cvta)
+{
+	uint64_t base = space_base(warp, insn->spaces[0]);
+
+	if (has_flag(insn, PTX_FLAG(TO)))
+		base = 0 - base;
+	FOR_EACH_LANE(lane, mask)
+	{
+		write_lane(warp, &insn->o[0], lane, read_lane(warp, &insn->o[1], lane) + base);
+	}
+}
+
+bool select_cvta(struct ptx_insn *insn)
+{
+	insn->run = cvta;
+	return insn->types[0] == PTX_U64 && insn->n_spaces == 1;
+}
+
+static bool in_space(const struct sim_warp *warp, uint8_t space, uint64_t address)
+{
+	uint64_t segment = (address - warp->launch->device->memory.window) / SIM_SEGMENT_BYTES;
+
+	switch (space) {
+	case PTX_M_SHARED:
+		return segment == 0 &&
+		       ((address - warp->launch->device->memory.window) >> SIM_RANK_SHIFT == 0 ||
+			(address - warp->launch->device->memory.window) >> SIM_RANK_SHIFT == warp->block->rank + 1);
+	case PTX_M_CLUSTER:
+		return segment == 0;
+	case PTX_M_LOCAL:
+		return segment == 1;
+	case PTX_M_PARAM:
+		return segment == 2;
+	case PTX_M_GLOBAL:
+		return segment > 2;
+	default:
+		return false; /* constants are reached through global addresses */
+	}
+}
+
+HANDLER(isspacep)
+{
+	uint32_t result = 0;
+
+	FOR_EACH_LANE(lane, mask)
+	{
+		if (in_space(warp, insn->spaces[0], read_lane(warp, &insn->o[2], lane)))
+			result |= 1u << lane;
+	}
+	write_predicate(warp, &insn->o[0], result, mask);
+}
+
+bool select_isspacep(struct ptx_insn *insn)
+{
+	insn->run = isspacep;
+	return insn->n_spaces == 1;
+}
+
+/* The address that means, in block `rank` of the cluster, what `address` means in this one. */
+HANDLER(mapa)
+{
+	bool generic = insn->n_spaces == 0;
+	uint64_t base = generic ? warp->launch->device->memory.shared_base : 0;
+
+	FOR_EACH_LANE(lane, mask)
+	{
+		uint64_t address = read_lane(warp, &insn->o[1], lane) - base;
+		uint32_t rank = LANES_OF(const uint32_t, warp, insn->o[2])[lane];
+		uint64_t offset = address & ((1u << SIM_RANK_SHIFT) - 1);
+
+		write_lane(warp, &insn->o[0], lane, base + ((uint64_t)(rank + 1) << SIM_RANK_SHIFT) + offset);
+	}
+}
+
+bool select_mapa(struct ptx_insn *insn)
+{
+	insn->run = mapa;
+	return insn->types[0] == PTX_U64 || insn->types[0] == PTX_U32;
+}
+
+HANDLER(getctarank)
+{
+	uint64_t base = insn->n_spaces == 0 ? warp->launch->device->memory.shared_base : 0;
+
+	FOR_EACH_LANE(lane, mask)
+	{
+		uint64_t rank = (read_lane(warp, &insn->o[1], lane) - base) >> SIM_RANK_SHIFT;
+
+		write_lane(warp, &insn->o[0], lane, rank == 0 ? warp->block->rank : rank - 1);
+	}
+}
+
+bool select_getctarank(struct ptx_insn *insn)
+{
+	insn->run = getctarank;
+	return insn->types[0] == PTX_U64 || insn->types[0] == PTX_U32;
+}
+
+/* --- fences --------------------------------------------------------------------------------------------------------
+ */
+
+HANDLER(fence)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+bool select_fence(struct ptx_insn *insn)
+{
+	insn->run = fence;
+	if (insn->scope == PTX_M_CTA || insn->scope == PTX_M_NONE)
+		insn->cost = PTX_COST_FENCE_CTA;
+	else if (insn->scope == PTX_M_SYS)
+		insn->cost = PTX_COST_FENCE_SYS;
+	return true;
+}

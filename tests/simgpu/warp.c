@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * warp.c - the instruction loop of a warp, its groups of lanes, its frames.
+ *
+ * Time. A warp's `cycle` is when its next instruction issues. An instruction adds its cost; the four partitions of an
+ * SM each issue one instruction per cycle, so warps that share one slow each other down (partition_busy). Instructions
+ * that other warps can observe (PTX_ORDERED) run only when no other event of the launch is earlier; the rest run ahead
+ * in batches.
+ *
+ * Fairness inside a warp. Reconvergence prefers the lowest program counter, which alone would let a lane spin for ever
+ * on what a lane behind it must do. So loops are counted, polling instructions weigh more, and past SPIN_LIMIT the
+ * group that ran longest ago gets a slice of SLICE_INSTRUCTIONS.
+ *
+ * Runs on the thread of sim_launch().
+ */
+#include "exec.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define BATCH_INSTRUCTIONS 256
+#define SPIN_LIMIT         256
+#define SLICE_INSTRUCTIONS 256
+#define LOCAL_STACK_START  1024
+
+const uint16_t sim_cost_cycles[PTX_N_COSTS] = {
+#define PTX_COST(id, cycles) [PTX_COST_##id] = cycles,
+#include "ptx_cost.def"
+};
+
+/* --- faults --------------------------------------------------------------------------------------------------------
+ */
+
+void warp_fault(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t lane, enum sim_status status,
+		const char *format, ...)
+{
+	struct sim_result *result = warp->launch->result;
+	char what[128];
+	va_list arguments;
+
+	warp->events |= WARP_FAULT;
+	if (result->status != SIM_OK)
+		return;
+	va_start(arguments, format);
+	vsnprintf(what, sizeof(what), format, arguments);
+	va_end(arguments);
+	result->status = status;
+	snprintf(result->message, sizeof(result->message),
+		 "%s: kernel %.60s, PTX line %u, block (%u,%u,%u), thread (%u,%u,%u)", what,
+		 warp->launch->function->name, insn == NULL ? 0 : insn->line, warp->block->ctaid[0],
+		 warp->block->ctaid[1], warp->block->ctaid[2], warp->tid[0][lane], warp->tid[1][lane],
+		 warp->tid[2][lane]);
+}
+
+/* --- frames --------------------------------------------------------------------------------------------------------
+ */
+
+struct sim_frame *frame_take(struct sim_warp *warp, const struct ptx_function *function)
+{
+	struct sim_launch_state *state = warp->launch;
+	struct sim_frame **pool = &state->free_frames[function->index];
+	size_t params_bytes = (size_t)function->params_bytes * SIM_LANES;
+	size_t header = (sizeof(struct sim_frame) + 63) & ~(size_t)63;
+	size_t registers = ((size_t)function->registers_bytes + 63) & ~(size_t)63;
+	struct sim_frame *frame = *pool;
+
+	if (frame != NULL) {
+		*pool = frame->parent;
+	} else {
+		size_t bytes = (header + registers + params_bytes + 63) & ~(size_t)63;
+
+		frame = aligned_alloc(64, bytes);
+		if (frame == NULL)
+			return NULL;
+		frame->registers = (uint8_t *)frame + header;
+		frame->params = frame->registers + registers;
+	}
+	/* A register that is read before it is written must not make a run differ from the next. */
+	memset(frame->registers, 0, registers + params_bytes);
+	frame->parent = NULL;
+	frame->function = function;
+	frame->call = NULL;
+	frame->return_pc = 0;
+	frame->depth = 0;
+	frame->id = warp->next_frame_id++;
+	frame->mask = 0;
+	frame->local_base = 0;
+	return frame;
+}
+
+void frame_release(struct sim_launch_state *state, struct sim_frame *frame)
+{
+	struct sim_frame **pool = &state->free_frames[frame->function->index];
+
+	frame->parent = *pool;
+	*pool = frame;
+}
+
+bool warp_start(struct sim_warp *warp, uint64_t cycle)
+{
+	struct sim_block *block = warp->block;
+	uint32_t first = warp->index * SIM_LANES;
+	uint32_t n_lanes = block->n_threads - first < SIM_LANES ? block->n_threads - first : SIM_LANES;
+	const uint32_t *shape = warp->launch->launch->block;
+	struct sim_frame *frame = frame_take(warp, warp->launch->function);
+
+	if (frame == NULL)
+		return false;
+	warp->live = n_lanes == SIM_LANES ? SIM_ALL_LANES : (1u << n_lanes) - 1;
+	frame->mask = warp->live;
+	for (uint32_t lane = 0; lane < SIM_LANES; lane++) {
+		uint32_t thread = first + lane;
+
+		warp->tid[0][lane] = thread % shape[0];
+		warp->tid[1][lane] = thread / shape[0] % shape[1];
+		warp->tid[2][lane] = thread / shape[0] / shape[1];
+		warp->lane_pc[lane] = 0;
+		warp->lane_frame[lane] = frame;
+	}
+	warp->cycle = cycle;
+	warp->load_ready = cycle;
+	if (warp->launch->function->local_bytes > 0 && !warp_reserve_local(warp, warp->launch->function->local_bytes))
+		return false;
+	warp_select_group(warp);
+	return true;
+}
+
+/* --- groups --------------------------------------------------------------------------------------------------------
+ */
+
+void warp_save_group(struct sim_warp *warp)
+{
+	warp->stamp++;
+	FOR_EACH_LANE(lane, warp->active)
+	{
+		warp->lane_pc[lane] = warp->pc;
+		warp->lane_frame[lane] = warp->frame;
+		warp->lane_stamp[lane] = warp->stamp;
+	}
+}
+
+/* Does a group at (a, pc_a) run before one at (b, pc_b)? */
+static bool runs_first(const struct sim_frame *a, uint32_t pc_a, const struct sim_frame *b, uint32_t pc_b)
+{
+	if (a == b)
+		return pc_a < pc_b;
+	return a->depth != b->depth ? a->depth > b->depth : a->id < b->id;
+}
+
+static uint32_t leading_lane(const struct sim_warp *warp, uint32_t runnable)
+{
+	uint32_t lead = first_lane(runnable);
+
+	if (warp->n_executed < warp->slice_end && runnable >> warp->slice_lane & 1)
+		return warp->slice_lane;
+	FOR_EACH_LANE(lane, runnable & ~(1u << lead))
+	{
+		if (runs_first(warp->lane_frame[lane], warp->lane_pc[lane], warp->lane_frame[lead],
+			       warp->lane_pc[lead]))
+			lead = lane;
+	}
+	return lead;
+}
+
+void warp_select_group(struct sim_warp *warp)
+{
+	uint32_t runnable = warp_runnable(warp);
+	uint32_t lead;
+
+	warp->events &= ~(uint32_t)WARP_RESELECT;
+	warp->active = 0;
+	warp->reconverge_pc = SIM_NO_PC;
+	if (runnable == 0)
+		return;
+	lead = leading_lane(warp, runnable);
+	warp->frame = warp->lane_frame[lead];
+	warp->pc = warp->lane_pc[lead];
+	FOR_EACH_LANE(lane, runnable)
+	{
+		if (warp->lane_frame[lane] != warp->frame)
+			continue;
+		if (warp->lane_pc[lane] == warp->pc)
+			warp->active |= 1u << lane;
+		else if (warp->lane_pc[lane] > warp->pc && warp->lane_pc[lane] < warp->reconverge_pc)
+			warp->reconverge_pc = warp->lane_pc[lane];
+	}
+	warp->code = warp->frame->function->code;
+	warp->bases[PTX_OPERAND_REG] = warp->frame->registers;
+	warp->bases[PTX_OPERAND_CONST] = warp->frame->function->constants;
+}
+
+/* Gives the group that ran longest ago a slice. */
+static void rotate(struct sim_warp *warp, uint32_t others)
+{
+	uint32_t oldest = first_lane(others);
+
+	FOR_EACH_LANE(lane, others)
+	{
+		if (warp->lane_stamp[lane] < warp->lane_stamp[oldest])
+			oldest = lane;
+	}
+	warp->slice_lane = oldest;
+	warp->slice_end = warp->n_executed + SLICE_INSTRUCTIONS;
+	warp->spin = 0;
+	warp->events |= WARP_RESELECT;
+}
+
+void warp_note_spin(struct sim_warp *warp, uint32_t weight)
+{
+	uint32_t others = warp_runnable(warp) & ~warp->active;
+
+	if (others == 0)
+		return;
+	if (warp->slice_end != 0) {
+		if (warp->n_executed < warp->slice_end)
+			return;
+		warp->slice_end = 0;
+		warp->events |= WARP_RESELECT;
+		return;
+	}
+	warp->spin += weight;
+	if (warp->spin >= SPIN_LIMIT)
+		rotate(warp, others);
+}
+
+/* Frees the frames which the ended lanes leave empty. */
+static void leave_frames(struct sim_warp *warp, struct sim_frame *frame, uint32_t mask)
+{
+	while (frame != NULL) {
+		struct sim_frame *parent = frame->parent;
+
+		frame->mask &= ~mask;
+		if (frame->mask == 0)
+			frame_release(warp->launch, frame);
+		frame = parent;
+	}
+}
+
+void warp_drop_frames(struct sim_warp *warp)
+{
+	FOR_EACH_LANE(lane, warp->live)
+	{
+		leave_frames(warp, warp->lane_frame[lane], 1u << lane);
+	}
+	warp->live = 0;
+}
+
+void warp_exit_lanes(struct sim_warp *warp, uint32_t mask)
+{
+	warp_save_group(warp);
+	warp->live &= ~mask;
+	leave_frames(warp, warp->frame, mask);
+	warp->active = 0;
+	warp->events |= WARP_RESELECT;
+	if (warp->live == 0)
+		return;
+	if (warp->parked_sync != 0)
+		warp_recheck_sync(warp);
+	if (warp->parked_barrier != 0)
+		warp_recheck_barrier(warp);
+}
+
+void warp_wake(struct sim_warp *warp, uint64_t cycle)
+{
+	warp->wait = WAIT_NONE;
+	if (cycle > warp->cycle)
+		warp->cycle = cycle;
+	warp->event.time = warp_time(warp, warp->cycle);
+	if (warp->event.position != 0)
+		queue_remove(warp->launch, &warp->event);
+	queue_push(warp->launch, &warp->event);
+}
+
+/* --- the loop ------------------------------------------------------------------------------------------------------
+ */
+
+static bool other_event_first(const struct sim_warp *warp)
+{
+	const struct sim_launch_state *state = warp->launch;
+	struct sim_event now = { .time = warp_time(warp, warp->cycle), .order = warp->event.order };
+
+	return state->n_queue > 0 && event_before(state->queue[0], &now);
+}
+
+static void charge(struct sim_warp *warp, uint32_t cost)
+{
+	warp->cycle += sim_cost_cycles[cost];
+	if (++*warp->partition_busy > warp->cycle)
+		warp->cycle = *warp->partition_busy;
+}
+
+static enum warp_stop end_of_warp(struct sim_warp *warp)
+{
+	warp->is_done = true;
+	return WARP_STOP_DONE;
+}
+
+enum warp_stop warp_run(struct sim_warp *warp)
+{
+	uint32_t n = 0;
+
+	if (*warp->partition_busy < warp->cycle)
+		*warp->partition_busy = warp->cycle;
+	if (warp->active == 0)
+		warp_select_group(warp);
+	while (warp->active != 0) {
+		const struct ptx_insn *insn = &warp->code[warp->pc];
+		uint32_t mask = warp->active;
+
+		if (insn->properties & PTX_WAIT_LOADS && warp->cycle < warp->load_ready)
+			warp->cycle = warp->load_ready;
+		if (insn->properties & PTX_ORDERED ? other_event_first(warp) : n >= BATCH_INSTRUCTIONS) {
+			warp->event.time = warp_time(warp, warp->cycle);
+			return WARP_STOP_REQUEUE;
+		}
+		n++;
+		warp->n_executed++;
+		warp->pc++;
+		if (insn->guard != PTX_NO_GUARD) {
+			uint32_t guard;
+
+			memcpy(&guard, warp->bases[PTX_OPERAND_REG] + insn->guard, sizeof(guard));
+			mask &= insn->guard_negate ? ~guard : guard;
+		}
+		if (mask != 0)
+			insn->run(warp, insn, mask);
+		if (warp->events & WARP_FAULT)
+			return WARP_STOP_FAULT;
+		if (!(warp->events & WARP_BLOCKED))
+			charge(warp, insn->cost);
+		if (warp->events != 0) {
+			bool blocked = warp->events & WARP_BLOCKED;
+
+			warp_save_group(warp);
+			warp->events = 0;
+			warp_select_group(warp);
+			if (blocked)
+				return WARP_STOP_BLOCKED;
+		} else if (warp->pc >= warp->reconverge_pc) {
+			warp_save_group(warp);
+			warp_select_group(warp);
+		}
+	}
+	if (warp->live == 0)
+		return end_of_warp(warp);
+	/* Every lane waits for another lane. */
+	warp->wait = WAIT_LANES;
+	return WARP_STOP_BLOCKED;
+}
