@@ -447,7 +447,7 @@ static int join_context(struct launches *launches, struct side *grids, size_t n_
 		size_t n_alike, n_candidates;
 		shape_part(grids + at, n_grids - at, grids[at].shape, &n_alike);
 		const size_t first = shape_part(hosts, n_hosts, grids[at].shape, &n_candidates);
-		join_by_shape(launches, grids + at, n_alike, hosts + first, n_candidates);
+		join_by_shape(launches, grids + at, n_alike, n_candidates > 0 ? hosts + first : NULL, n_candidates);
 		at += n_alike;
 	}
 	return WARPSPAN_OK;
@@ -599,7 +599,8 @@ int launches_join(struct launches *launches)
 		size_t n_grids, n_hosts;
 		context_part(&grids, grids.items[at].context, &n_grids);
 		const size_t first = context_part(&hosts, grids.items[at].context, &n_hosts);
-		result = join_context(launches, grids.items + at, n_grids, hosts.items + first, n_hosts);
+		result = join_context(launches, grids.items + at, n_grids, n_hosts > 0 ? hosts.items + first : NULL,
+				      n_hosts);
 		at += n_grids;
 	}
 	free(grids.items);

@@ -172,8 +172,9 @@ void warpspan_model_sufficient(const struct warpspan_model *model, uint64_t *ret
 	if (n_warps < BUFFER_MOST / 2 / segment_bytes)
 		bytes = 2 * (sizeof(struct warpspan_arena) + n_warps * segment_bytes);
 	/* The buffer is not what was too small where this one would have done: never advise less than there was. */
-	if (bytes < 2 * model->arena_bytes)
-		bytes = 2 * model->arena_bytes;
+	const uint64_t there_was = model->arena_bytes < BUFFER_MOST / 2 ? 2 * model->arena_bytes : BUFFER_MOST;
+	if (bytes < there_was)
+		bytes = there_was;
 	if (bytes < BUFFER_LEAST)
 		bytes = BUFFER_LEAST;
 	const uint64_t unit = bytes < MIB ? 4 * KIB : MIB;

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_launches.c - telling launches apart and finding them in the host's log.
+ */
+#include "support.h"
+
+#include "capture_builder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPEN_K, OPEN_U, OPEN_SHARED };
+
+/* Kernels 1 ("k"), 2 ("u") and 3 ("v") of one module. */
+static struct builder *with_kernels(void)
+{
+	struct builder *b = builder_create();
+	builder_kernel(b, 1, "k", "k");
+	builder_kernel(b, 2, "u", "u");
+	builder_kernel(b, 3, "v", "v");
+	builder_site(b, SITE(OPEN_K), WARPSPAN_SITE_OPEN, "ws", 10);
+	builder_site(b, SITE(OPEN_U), WARPSPAN_SITE_OPEN, "ws", 20);
+	builder_site(b, SITE(OPEN_SHARED), WARPSPAN_SITE_OPEN, "ws", 30);
+	return b;
+}
+
+/* A grid of `blocks` blocks of one warp; all run in [start, start + 1000). */
+static void run_grid(struct builder *b, uint64_t grid_id, uint32_t blocks, uint32_t site, double start)
+{
+	for (uint32_t i = 0; i < blocks; i++) {
+		struct warp warp = warp_open(
+			b,
+			&(struct warp_place){
+				.grid_id = grid_id, .grid = { blocks }, .block = { i }, .sm = i % 4, .site = site },
+			start + i);
+		warp_close(&warp, start + 900 + i);
+		builder_segment(b, &warp);
+	}
+}
+
+static void launch(struct builder *b, uint32_t kernel, uint32_t blocks)
+{
+	builder_launch(b, kernel, &(struct warp_place){ .grid = { blocks } });
+}
+
+static const char *kernel_of(const struct warpspan_model *model, uint32_t grid)
+{
+	return model->kernels[model->grids[grid].kernel].name;
+}
+
+static uint64_t host_of(const struct warpspan_model *model, uint32_t grid)
+{
+	const uint32_t host = model->grids[grid].host;
+	return host == WARPSPAN_NONE ? 0 : model->launches[host].number;
+}
+
+#define expect_grid(model, grid, name, number)                                                                      \
+	do {                                                                                                        \
+		assert_string_equal(kernel_of(model, grid), name);                                                  \
+		if (host_of(model, grid) != (number))                                                               \
+			fail_msg("grid %u has launch %llu, not %u", grid, (unsigned long long)host_of(model, grid), \
+				 (unsigned)(number));                                                               \
+	} while (0)
+
+static struct warpspan_model *load_and_destroy(struct builder *b, uint32_t n_grids)
+{
+	struct warpspan_model *model = builder_load(b, WARPSPAN_OK);
+	assert_int_equal(model->n_grids, n_grids);
+	for (uint32_t i = 1; i < n_grids; i++)
+		assert_true(model->grids[i].start_ns >= model->grids[i - 1].start_ns);
+	for (uint32_t i = 0; i < n_grids; i++)
+		for (uint32_t t = 0; t < model->grids[i].n_tracks; t++)
+			assert_int_equal(model->tracks[model->grids[i].first_track + t].grid, i);
+	builder_destroy(b);
+	return model;
+}
+
+static void launches_are_told_apart_by_their_ids(void **state)
+{
+	struct builder *b = with_kernels();
+	/* two streams: the grids overlap in time */
+	launch(b, 1, 4);
+	launch(b, 2, 4);
+	launch(b, 1, 4);
+	run_grid(b, 101, 4, SITE(OPEN_U), 500);
+	run_grid(b, 100, 4, SITE(OPEN_K), 100);
+	run_grid(b, 102, 4, SITE(OPEN_K), 700);
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 3);
+	expect_grid(model, 0, "k", 1);
+	expect_grid(model, 1, "u", 2);
+	expect_grid(model, 2, "k", 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(model->grids[i].match, WARPSPAN_MATCH_GRID_ID);
+		assert_int_equal(model->grids[i].n_warps, 4);
+	}
+	warpspan_model_destroy(model);
+}
+
+static void a_kernel_that_records_nothing_is_skipped_by_its_ids(void **state)
+{
+	struct builder *b = with_kernels();
+	/* k u k u k u, all of one shape, and u never opens a recorder */
+	for (int i = 0; i < 3; i++) {
+		launch(b, 1, 2);
+		launch(b, 2, 2);
+		run_grid(b, 50 + 2 * i, 2, SITE(OPEN_K), 1000 + 2000 * i);
+	}
+	run_grid(b, 56, 3, SITE(OPEN_K), 10000); /* pins the last place of the log */
+	launch(b, 1, 3);
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 4);
+	expect_grid(model, 0, "k", 1);
+	expect_grid(model, 1, "k", 3);
+	expect_grid(model, 2, "k", 5);
+	expect_grid(model, 3, "k", 7);
+	warpspan_model_destroy(model);
+}
+
+static void launches_of_others_in_between_do_not_matter(void **state)
+{
+	struct builder *b = with_kernels();
+	static const uint64_t ids[] = { 7, 19, 20, 44, 90 }; /* a library launches kernels of its own */
+	for (uint32_t i = 0; i < 5; i++) {
+		launch(b, 1 + i % 2, 2 + i % 2);
+		run_grid(b, ids[i], 2 + i % 2, SITE(i % 2), 1000 + 2000 * i);
+	}
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 5);
+	for (uint32_t i = 0; i < 5; i++)
+		expect_grid(model, i, i % 2 ? "u" : "k", i + 1);
+	warpspan_model_destroy(model);
+}
+
+static void a_failed_launch_has_no_grid(void **state)
+{
+	struct builder *b = with_kernels();
+	launch(b, 1, 2);
+	builder_launch_result(b, 1, &(struct warp_place){ .grid = { 2 } }, 700);
+	launch(b, 1, 2);
+	run_grid(b, 5, 2, SITE(OPEN_K), 100);
+	run_grid(b, 9, 2, SITE(OPEN_K), 5000);
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 2);
+	expect_grid(model, 0, "k", 1);
+	expect_grid(model, 1, "k", 3);
+	warpspan_model_destroy(model);
+}
+
+static void where_the_launch_is_not_certain_the_kernel_may_be(void **state)
+{
+	struct builder *b = with_kernels();
+	for (int i = 0; i < 4; i++)
+		launch(b, 1, 2);
+	run_grid(b, 5, 2, SITE(OPEN_K), 100);
+	run_grid(b, 6, 2, SITE(OPEN_K), 5000);
+	builder_finish(b); /* the other two are not still to come: which ones are missing? */
+	struct warpspan_model *model = load_and_destroy(b, 2);
+	expect_grid(model, 0, "k", 0);
+	expect_grid(model, 1, "k", 0);
+	warpspan_model_destroy(model);
+}
+
+static void a_capture_still_being_written_has_the_first_launches(void **state)
+{
+	struct builder *b = with_kernels();
+	for (int i = 0; i < 4; i++)
+		launch(b, 1, 2);
+	run_grid(b, 5, 2, SITE(OPEN_K), 100);
+	run_grid(b, 6, 2, SITE(OPEN_K), 5000);
+	struct warpspan_model *model = load_and_destroy(b, 2);
+	assert_false(model->complete);
+	expect_grid(model, 0, "k", 1);
+	expect_grid(model, 1, "k", 2);
+	warpspan_model_destroy(model);
+}
+
+static void a_grid_no_log_knows_is_named_after_its_site(void **state)
+{
+	struct builder *b = with_kernels();
+	run_grid(b, 5, 2, SITE(OPEN_U), 100);
+	run_grid(b, 6, 3, SITE(OPEN_U), 3000);
+	run_grid(b, 7, 3, SITE(77), 6000);
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 3);
+	expect_grid(model, 0, "kernel at kernel.cu:20", 0);
+	expect_grid(model, 1, "kernel at kernel.cu:20", 0);
+	expect_grid(model, 2, "kernel at site 0x000014d0", 0);
+	assert_int_equal(model->grids[0].kernel, model->grids[1].kernel);
+	assert_int_equal(model->kernels[model->grids[0].kernel].number, 0);
+	warpspan_model_destroy(model);
+}
+
+static void a_grid_is_named_by_another_of_its_site(void **state)
+{
+	struct builder *b = with_kernels();
+	launch(b, 2, 2);
+	run_grid(b, 5, 2, SITE(OPEN_U), 100);
+	run_grid(b, 6, 9, SITE(OPEN_U), 3000); /* its launch was not logged */
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 2);
+	expect_grid(model, 0, "u", 1);
+	expect_grid(model, 1, "u", 0);
+	warpspan_model_destroy(model);
+}
+
+static void a_site_of_several_kernels_names_none(void **state)
+{
+	struct builder *b = with_kernels();
+	launch(b, 1, 2);
+	launch(b, 2, 3);
+	run_grid(b, 5, 2, SITE(OPEN_SHARED), 100); /* WS_OPEN in a __device__ function both call */
+	run_grid(b, 6, 3, SITE(OPEN_SHARED), 3000);
+	run_grid(b, 7, 9, SITE(OPEN_SHARED), 6000); /* its launch was not logged */
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 3);
+	expect_grid(model, 0, "k", 1);
+	expect_grid(model, 1, "u", 2);
+	expect_grid(model, 2, "kernel at kernel.cu:30", 0);
+	warpspan_model_destroy(model);
+}
+
+static void a_constant_id_is_split_where_warps_come_again(void **state)
+{
+	struct builder *b = with_kernels();
+	for (int i = 0; i < 5; i++) {
+		launch(b, 1, 4);
+		run_grid(b, 1, 4, SITE(OPEN_K), 1000 + 2000 * i);
+	}
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 5);
+	for (uint32_t i = 0; i < 5; i++) {
+		assert_int_equal(model->grids[i].match, WARPSPAN_MATCH_REPEAT);
+		assert_int_equal(model->grids[i].n_warps, 4);
+		expect_grid(model, i, "k", i + 1);
+	}
+	warpspan_model_destroy(model);
+}
+
+static void a_constant_id_and_a_warp_that_found_no_segment(void **state)
+{
+	/* Block 0 of the second launch is missing: the launch begins at the quiet moment before the repetition. */
+	struct builder *b = with_kernels();
+	for (int i = 0; i < 3; i++) {
+		launch(b, 1, 3);
+		for (uint32_t k = i == 1; k < 3; k++) {
+			struct warp warp =
+				warp_open(b, &(struct warp_place){ .grid_id = 1, .grid = { 3 }, .block = { k } },
+					  1000 + 2000 * i + k);
+			warp_close(&warp, 1900 + 2000 * i);
+			builder_segment(b, &warp);
+		}
+	}
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 3);
+	assert_int_equal(model->grids[0].n_warps, 3);
+	assert_int_equal(model->grids[1].n_warps, 2);
+	assert_int_equal(model->grids[2].n_warps, 3);
+	warpspan_model_destroy(model);
+}
+
+static void a_constant_id_and_launches_that_overlap_are_unsure(void **state)
+{
+	struct builder *b = with_kernels();
+	for (int i = 0; i < 3; i++) {
+		launch(b, 1, 4);
+		run_grid(b, 1, 4, SITE(OPEN_K), 1000 + 300 * i);
+	}
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 3);
+	assert_int_equal(model->grids[0].match, WARPSPAN_MATCH_UNSURE);
+	warpspan_model_destroy(model);
+}
+
+static void constant_ids_of_different_shapes_are_different_launches(void **state)
+{
+	struct builder *b = with_kernels();
+	for (uint32_t i = 0; i < 3; i++) {
+		launch(b, 1, 4 + i);
+		run_grid(b, 0, 4 + i, SITE(OPEN_K), 1000 + 100 * i);
+	}
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		expect_grid(model, i, "k", i + 1);
+	warpspan_model_destroy(model);
+}
+
+static void a_recorder_opened_again_in_one_launch_does_not_split_it(void **state)
+{
+	struct builder *b = with_kernels();
+	launch(b, 1, 1);
+	for (int i = 0; i < 3; i++)
+		run_grid(b, 77, 1, SITE(OPEN_K), 1000 + 2000 * i);
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 1);
+	assert_int_equal(model->grids[0].match, WARPSPAN_MATCH_GRID_ID);
+	assert_int_equal(model->grids[0].n_warps, 3);
+	assert_int_equal(model->grids[0].n_tracks, 1);
+	expect_grid(model, 0, "k", 1);
+	warpspan_model_destroy(model);
+}
+
+static void contexts_do_not_mix(void **state)
+{
+	struct builder *b = with_kernels();
+	builder_meta(b, "{\"context\":{\"number\":2,\"device\":0}}");
+	for (uint32_t context = 1; context <= 2; context++) {
+		const struct warp_place place = { .grid_id = 4, .context = context };
+		builder_launch(b, context, &place);
+		struct warp warp = warp_open(b, &place, 1000 * context);
+		warp_close(&warp, 1000 * context + 500);
+		builder_segment(b, &warp);
+	}
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 2);
+	expect_grid(model, 0, "k", 1);
+	expect_grid(model, 1, "u", 2);
+	assert_int_equal(model->n_clocks, 1);
+	warpspan_model_destroy(model);
+}
+
+static void a_context_nobody_described_is_damage_once(void **state)
+{
+	struct builder *b = with_kernels();
+	for (uint32_t i = 0; i < 3; i++) {
+		struct warp warp = warp_open(b, &(struct warp_place){ .grid_id = 4 + i, .context = 9 }, 1000 + i);
+		warp_close(&warp, 2000);
+		builder_segment(b, &warp);
+	}
+	struct warpspan_model *model = builder_load(b, WARPSPAN_DAMAGED);
+	assert_int_equal(model->n_damage, 1);
+	assert_non_null(strstr(model->damage[0].text, "context 9"));
+	assert_int_equal(model->n_grids, 3);
+	warpspan_model_destroy(model);
+	builder_destroy(b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(launches_are_told_apart_by_their_ids),
+		cmocka_unit_test(a_kernel_that_records_nothing_is_skipped_by_its_ids),
+		cmocka_unit_test(launches_of_others_in_between_do_not_matter),
+		cmocka_unit_test(a_failed_launch_has_no_grid),
+		cmocka_unit_test(where_the_launch_is_not_certain_the_kernel_may_be),
+		cmocka_unit_test(a_capture_still_being_written_has_the_first_launches),
+		cmocka_unit_test(a_grid_no_log_knows_is_named_after_its_site),
+		cmocka_unit_test(a_grid_is_named_by_another_of_its_site),
+		cmocka_unit_test(a_site_of_several_kernels_names_none),
+		cmocka_unit_test(a_constant_id_is_split_where_warps_come_again),
+		cmocka_unit_test(a_constant_id_and_a_warp_that_found_no_segment),
+		cmocka_unit_test(a_constant_id_and_launches_that_overlap_are_unsure),
+		cmocka_unit_test(constant_ids_of_different_shapes_are_different_launches),
+		cmocka_unit_test(a_recorder_opened_again_in_one_launch_does_not_split_it),
+		cmocka_unit_test(contexts_do_not_mix),
+		cmocka_unit_test(a_context_nobody_described_is_damage_once),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
