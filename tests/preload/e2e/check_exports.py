@@ -72,7 +72,7 @@ def read_pftrace(path):
         event = packet.track_event
         clock = packet.timestamp_clock_id or sequence.clock
         if clock in sequence.incremental:
-            sequence.time += packet.timestamp
+            sequence.time = (sequence.time + packet.timestamp) % 2**64  # a step back wraps, as in the viewer
             time = sequence.time
         else:
             time = packet.timestamp
