@@ -151,6 +151,23 @@ uint32_t sim_dynamic_shared_offset(const struct ptx_function *function)
 /* --- addresses -----------------------------------------------------------------------------------------------------
  */
 
+/* A managed variable is host memory that the device sees at the same address. */
+static enum sim_status place_managed(struct sim_device *device, struct ptx_symbol *symbol)
+{
+	void *host = aligned_alloc(4096, (symbol->bytes + 4095) & ~(size_t)4095);
+	enum sim_status status;
+
+	if (host == NULL)
+		return SIM_NO_MEMORY;
+	status = sim_host_register(device, host, symbol->bytes);
+	if (status != SIM_OK) {
+		free(host);
+		return status;
+	}
+	symbol->address = (uint64_t)(uintptr_t)host;
+	return SIM_OK;
+}
+
 static enum sim_status place_globals(struct sim_module *module, struct ptx_log *log)
 {
 	struct ptx_module *ptx = module->ptx;
@@ -168,7 +185,9 @@ static enum sim_status place_globals(struct sim_module *module, struct ptx_log *
 		}
 		if (symbol->bytes == 0)
 			continue;
-		status = sim_mem_alloc(module->device, symbol->bytes, symbol->align, &symbol->address);
+		status = symbol->is_managed
+				 ? place_managed(module->device, symbol)
+				 : sim_mem_alloc(module->device, symbol->bytes, symbol->align, &symbol->address);
 		if (status != SIM_OK) {
 			symbol->address = 0;
 			ptx_log_line(log, "line %u: no device memory for %s", symbol->line, symbol->name);
@@ -320,8 +339,14 @@ void sim_module_unload(struct sim_module *module)
 	for (uint32_t i = 0; module->ptx != NULL && i < module->ptx->n_symbols; i++) {
 		const struct ptx_symbol *symbol = &module->ptx->symbols[i];
 
-		if ((symbol->kind == PTX_SYMBOL_GLOBAL || symbol->kind == PTX_SYMBOL_CONST) && symbol->address != 0)
+		if ((symbol->kind != PTX_SYMBOL_GLOBAL && symbol->kind != PTX_SYMBOL_CONST) || symbol->address == 0)
+			continue;
+		if (symbol->is_managed) {
+			sim_host_unregister(module->device, (void *)(uintptr_t)symbol->address);
+			free((void *)(uintptr_t)symbol->address);
+		} else {
 			sim_mem_free(module->device, symbol->address);
+		}
 	}
 	ptx_module_destroy(module->ptx);
 	free(module->functions);

@@ -220,6 +220,7 @@ struct ptx_symbol {
 	enum ptx_symbol_kind kind;
 	bool is_extern;
 	bool is_dynamic_shared;
+	bool is_managed; /* lives where the host can reach it too */
 	uint32_t line;
 	uint32_t align;
 	uint64_t bytes;

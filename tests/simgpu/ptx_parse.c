@@ -168,6 +168,8 @@ void *ptx_append_n(struct ptx_parser *parser, struct ptx_vector *vector, size_t 
 		vector->items = items;
 		vector->capacity = (uint32_t)capacity;
 	}
+	if (n == 0)
+		return vector->items;
 	item = (char *)vector->items + vector->n * item_bytes;
 	memset(item, 0, item_bytes * n);
 	vector->n += n;
@@ -505,7 +507,8 @@ struct declaration {
 	struct ptx_token name;
 	uint32_t line;
 	enum ptx_type type;
-	uint32_t align;      /* 0 = natural */
+	uint32_t align; /* 0 = natural */
+	bool is_managed;
 	uint32_t n_elements; /* of a vector type */
 	uint32_t n_dimensions;
 	uint64_t dimensions[PTX_MAX_DIMENSIONS]; /* 0 = open */
@@ -536,13 +539,16 @@ static bool parse_align(struct ptx_parser *parser, uint32_t *ret_align)
 	return true;
 }
 
-/* ".attribute(.managed)": accepted, simgpu's memory is reachable from both sides through copies only. */
-static bool skip_attribute(struct ptx_parser *parser)
+/* ".attribute(.managed)"; other attributes have no effect here. */
+static bool parse_attribute(struct ptx_parser *parser, bool *ret_is_managed)
 {
 	if (!ptx_expect(parser, '('))
 		return false;
-	while (parser->token.kind != PTX_TOKEN_END && !at(parser, ')') && !at(parser, ';'))
+	while (parser->token.kind != PTX_TOKEN_END && !at(parser, ')') && !at(parser, ';')) {
+		if (at_word(parser, ".managed"))
+			*ret_is_managed = true;
 		ptx_advance(parser);
+	}
 	return ptx_expect(parser, ')');
 }
 
@@ -566,7 +572,7 @@ static bool parse_variable_type(struct ptx_parser *parser, struct declaration *d
 		} else if (accept_word(parser, ".v4")) {
 			declaration->n_elements = 4;
 		} else if (accept_word(parser, ".attribute")) {
-			if (!skip_attribute(parser))
+			if (!parse_attribute(parser, &declaration->is_managed))
 				return false;
 		} else if (accept_word(parser, ".ptr")) {
 			uint32_t pointee_align;
@@ -851,6 +857,7 @@ static bool parse_variables(struct ptx_parser *parser, enum ptx_symbol_kind kind
 		symbol->kind = kind;
 		symbol->align = declaration.align;
 		symbol->is_extern = is_extern;
+		symbol->is_managed = declaration.is_managed;
 		if (ptx_accept(parser, '=') && !parse_initialiser(parser, &declaration, index))
 			return false;
 		symbol = symbol_at(parser, index);
