@@ -120,8 +120,8 @@ static void print_kernel_header(const struct warpspan_model *model, const struct
 	n += snprintf(line + n, sizeof(line) - (size_t)n, "%" PRIu32 " SM%s, ", numbers->n_sms,
 		      numbers->n_sms == 1 ? "" : "s");
 	text_duration(a, (double)numbers->launch_total_ns / (double)numbers->n_launches);
-	if (numbers->n_launches == 1)
-		n += snprintf(line + n, sizeof(line) - (size_t)n, "%s", a);
+	if (numbers->launch_min_ns == numbers->launch_max_ns)
+		n += snprintf(line + n, sizeof(line) - (size_t)n, "%s%s", a, numbers->n_launches == 1 ? "" : " each");
 	else
 		n += snprintf(line + n, sizeof(line) - (size_t)n, "%s on average (%s to %s)", a,
 			      text_duration(b, (double)numbers->launch_min_ns),

@@ -102,7 +102,7 @@ static void choose_widths(const struct table *table, unsigned indent, unsigned g
 bool table_print(const struct table *table, FILE *out, unsigned indent, bool tight, unsigned columns)
 {
 	const unsigned gap = tight ? 1 : 2;
-	size_t widths[MOST_TABLE_COLUMNS];
+	size_t widths[MOST_TABLE_COLUMNS], pending = 0;
 	char cell[MOST_CELL_BYTES];
 
 	if (!table || table->out_of_memory)
@@ -110,21 +110,21 @@ bool table_print(const struct table *table, FILE *out, unsigned indent, bool tig
 	choose_widths(table, indent, gap, columns, widths);
 	for (size_t i = 0; i < table->n_cells; i++) {
 		const unsigned column = (unsigned)(i % table->n_columns);
-		const bool last = column + 1 == table->n_columns;
 
+		if (column == 0)
+			pending = indent;
 		text_elide(cell, sizeof(cell), table->cells[i], column == 0 ? columns - indent : SIZE_MAX);
-		if (column == 0 && text_width(cell) > widths[0] && !last) {
+		if (column == 0 && table->n_columns > 1 && text_width(cell) > widths[0]) {
 			fprintf(out, "%*s%s\n", (int)indent, "", cell);
 			cell[0] = '\0';
 		}
-		const size_t width = text_width(cell);
-		const int space = widths[column] > width ? (int)(widths[column] - width) : 0;
-		fprintf(out, "%*s", (int)(column == 0 ? indent : gap), "");
-		if (table->alignment[column] == 'r')
-			fprintf(out, "%*s%s", space, "", cell);
-		else
-			fprintf(out, "%s%*s", cell, last ? 0 : space, "");
-		if (last)
+		const size_t width = text_width(cell), space = widths[column] > width ? widths[column] - width : 0;
+		const size_t before = table->alignment[column] == 'r' ? space : 0;
+		if (cell[0])
+			fprintf(out, "%*s%s", (int)(pending + before), "", cell);
+		/* spaces wait for a cell that needs them: no line ends in any */
+		pending = (cell[0] ? space - before : pending + space) + gap;
+		if (column + 1 == table->n_columns)
 			fputc('\n', out);
 	}
 	return true;

@@ -22,8 +22,9 @@ static void print_session(const struct warpspan_model *model)
 	       model->words_asked ? "" : "derived, at most ",
 	       model->words_asked ? model->words_asked : model->words_most);
 	for (uint32_t i = 0; i < model->n_counters; i++)
-		printf("counter   %s = %" PRIu64 "\n", text_clean(text, 256, model->counters[i].name),
-		       model->counters[i].value);
+		if (model->counters[i].value != 0)
+			printf("counter   %s: %" PRIu64 "\n", text_clean(text, 256, model->counters[i].name),
+			       model->counters[i].value);
 }
 
 static void print_devices(const struct warpspan_model *model)
@@ -86,7 +87,7 @@ static bool print_chunks(const struct command *command, const char *path)
 	printf("file      %s\n", text_bytes(size, capture->n_bytes));
 	for (uint32_t i = 0; i < n_types; i++)
 		if (types[i].n)
-			printf("chunks    %s %s, %s\n", text_count(count, types[i].n), capture_chunk_type_text(i),
+			printf("chunks    %-9s %s, %s\n", capture_chunk_type_text(i), text_count(count, types[i].n),
 			       text_bytes(size, types[i].bytes));
 	capture_close(capture);
 	return true;

@@ -310,7 +310,7 @@ struct warpspan_model *built_example(bool troubled)
 	for (unsigned launch = 0; launch < 2; launch++) {
 		const uint64_t launch_start = start + launch * 100000;
 
-		built_grid(model, pipeline, 0, 4, 128, launch_start, launch_start + 25000);
+		built_grid(model, pipeline, 0, 4, 128, launch_start, launch_start + 25000 + 2000 * launch);
 		for (unsigned block = 0; block < 4; block++) {
 			for (unsigned warp = 0; warp < 4; warp++) {
 				const uint64_t warp_start = launch_start + 100 * block + 10 * warp;
