@@ -144,8 +144,6 @@ struct module {
 	struct sim_module *sim;
 	size_t n_functions;
 	struct function *functions;
-	void **aliases; /* host addresses of its managed variables, registered when first asked for */
-	size_t n_aliases;
 	struct module *next;            /* in the context */
 	struct module *next_in_library; /* the same library elsewhere */
 };
@@ -182,10 +180,6 @@ void modules_drop(struct context *context);
 void allocations_drop(struct context *context);
 /* The device that can reach `address`, or NULL: then it is pageable host memory. */
 struct device *address_device(CUdeviceptr address, CUdeviceptr *ret_start, size_t *ret_bytes);
-
-/* Makes a variable at `address` reachable by pointer from both sides; the context keeps it until it is forgotten. */
-CUresult managed_add(struct context *context, CUdeviceptr address, size_t bytes, void **ret_host);
-void managed_forget(void *host);
 
 /* Memory of the device itself, as opposed to host memory it can reach. */
 bool address_is_on_device(CUdeviceptr address);

@@ -15,13 +15,7 @@
 
 /* --- who owns what --- */
 
-enum allocation_kind {
-	ALLOCATION_DEVICE,
-	ALLOCATION_MANAGED,
-	ALLOCATION_HOST,
-	ALLOCATION_REGISTERED,
-	ALLOCATION_VARIABLE, /* the host's side of a __managed__ variable: the memory is its module's */
-};
+enum allocation_kind { ALLOCATION_DEVICE, ALLOCATION_MANAGED, ALLOCATION_HOST, ALLOCATION_REGISTERED };
 
 enum { DEVICE_ALIGN = 256, HOST_ALIGN = 4096, PITCH_ALIGN = 512 };
 
@@ -147,7 +141,7 @@ static void allocation_release(const struct allocation *allocation)
 		return;
 	}
 	host_unregister(host);
-	if (allocation->kind == ALLOCATION_HOST || allocation->kind == ALLOCATION_MANAGED)
+	if (allocation->kind != ALLOCATION_REGISTERED)
 		free(host);
 }
 
@@ -427,33 +421,11 @@ CUresult impl_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int
 	return result;
 }
 
-CUresult managed_add(struct context *context, CUdeviceptr address, size_t bytes, void **ret_host)
-{
-	void *host = sim_mem_host_alias(context->device->sim, address);
-	CUresult result;
-
-	if (!host)
-		return CUDA_ERROR_INVALID_VALUE;
-	result = host_add(host, bytes, ALLOCATION_VARIABLE, CU_MEM_ATTACH_GLOBAL);
-	if (result == CUDA_SUCCESS)
-		*ret_host = host;
-	return result;
-}
-
-void managed_forget(void *host)
-{
-	struct allocation allocation;
-
-	if (allocation_take((CUdeviceptr)(uintptr_t)host, ALLOCATION_VARIABLE, ALLOCATION_VARIABLE, &allocation))
-		allocation_release(&allocation);
-}
-
 /* --- questions about pointers --- */
 
 static CUresult pointer_attribute(CUpointer_attribute attribute, CUdeviceptr ptr, const struct allocation *allocation,
 				  void *data)
 {
-	bool is_managed = allocation->kind == ALLOCATION_MANAGED || allocation->kind == ALLOCATION_VARIABLE;
 	bool is_host = allocation->kind != ALLOCATION_DEVICE;
 
 	switch (attribute) {
@@ -461,7 +433,8 @@ static CUresult pointer_attribute(CUpointer_attribute attribute, CUdeviceptr ptr
 		*(CUcontext *)data = (CUcontext)allocation->context;
 		break;
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-		*(unsigned int *)data = is_host && !is_managed ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+		*(unsigned int *)data =
+			is_host && allocation->kind != ALLOCATION_MANAGED ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
 		break;
 	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
 		*(CUdeviceptr *)data = ptr;
@@ -479,7 +452,7 @@ static CUresult pointer_attribute(CUpointer_attribute attribute, CUdeviceptr ptr
 		*(unsigned long long *)data = allocation->id;
 		break;
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-		*(int *)data = is_managed;
+		*(int *)data = allocation->kind == ALLOCATION_MANAGED;
 		break;
 	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
 		*(int *)data = allocation->context->device->ordinal;

@@ -21,10 +21,7 @@ static void module_free(struct module *module)
 	for (size_t i = 0; i < module->n_functions; i++)
 		handle_remove(&module->functions[i]);
 	handle_remove(module);
-	for (size_t i = 0; i < module->n_aliases; i++)
-		managed_forget(module->aliases[i]);
 	sim_module_unload(module->sim);
-	free(module->aliases);
 	free(module->functions);
 	free(module);
 }
@@ -486,49 +483,10 @@ CUresult impl_cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary lib
 	return result == CUDA_SUCCESS ? global_find(module, name, dptr, bytes) : result;
 }
 
-/* The host's pointer to a variable of the module, the same each time. driver.lock is held. */
-static CUresult module_alias(struct module *module, CUdeviceptr address, size_t bytes, CUdeviceptr *ret_alias)
-{
-	void *alias = sim_mem_host_alias(module->context->device->sim, address), **more;
-	CUresult result = CUDA_SUCCESS;
-
-	*ret_alias = (CUdeviceptr)(uintptr_t)alias;
-	for (size_t i = 0; i < module->n_aliases; i++) {
-		if (module->aliases[i] == alias)
-			return CUDA_SUCCESS;
-	}
-	more = realloc(module->aliases, (module->n_aliases + 1) * sizeof(*more));
-	if (!more)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	module->aliases = more;
-	result = managed_add(module->context, address, bytes, &alias);
-	if (result == CUDA_SUCCESS)
-		module->aliases[module->n_aliases++] = alias;
-	return result;
-}
-
-/* The engine does not tell managed variables from others, so every variable can be asked for here. */
+/* Managed globals are ordinary ones here: the engine's memory has the same address on the host. */
 CUresult impl_cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
-	struct module *module;
-	CUdeviceptr address, alias;
-	size_t n;
-	CUresult result = library_module_current(library, &module);
-
-	if (result == CUDA_SUCCESS)
-		result = global_find(module, name, &address, &n);
-	if (result != CUDA_SUCCESS)
-		return result;
-	pthread_mutex_lock(&driver.lock);
-	result = module_alias(module, address, n, &alias);
-	pthread_mutex_unlock(&driver.lock);
-	if (result != CUDA_SUCCESS)
-		return result;
-	if (dptr)
-		*dptr = alias;
-	if (bytes)
-		*bytes = n;
-	return CUDA_SUCCESS;
+	return impl_cuLibraryGetGlobal(dptr, bytes, library, name);
 }
 
 /* --- kernels --- */
