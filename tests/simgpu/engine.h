@@ -80,9 +80,6 @@ enum sim_status sim_mem_free(struct sim_device *device, uint64_t address);
 void sim_mem_usage(const struct sim_device *device, uint64_t *ret_free_bytes, uint64_t *ret_total_bytes);
 /* The live allocation (or registered host range) that holds `address`; false when there is none. */
 bool sim_mem_range(const struct sim_device *device, uint64_t address, uint64_t *ret_start, uint64_t *ret_bytes);
-/* Where the host reaches the bytes of the live allocation that starts at `address`, for managed variables; NULL when
- * none does. The pointer is no device address unless it is registered as well. */
-void *sim_mem_host_alias(struct sim_device *device, uint64_t address);
 enum sim_status sim_host_register(struct sim_device *device, void *host, size_t bytes);
 enum sim_status sim_host_unregister(struct sim_device *device, void *host);
 /* Copies check that the whole device range lies in one live allocation. Safe beside running launches: 8-byte aligned

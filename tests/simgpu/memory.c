@@ -282,15 +282,6 @@ bool sim_mem_range(const struct sim_device *device, uint64_t address, uint64_t *
 	return true;
 }
 
-void *sim_mem_host_alias(struct sim_device *device, uint64_t address)
-{
-	struct sim_range range;
-
-	if (!sim_memory_find(&device->memory, address, &range) || range.start != address)
-		return NULL;
-	return (void *)(uintptr_t)(address + range.to_host);
-}
-
 void *sim_memory_lookup(struct sim_memory *memory, struct sim_range_cache *cache, uint64_t address, uint64_t bytes)
 {
 	uint64_t generation = atomic_load_explicit(&memory->generation, memory_order_acquire);
