@@ -483,7 +483,7 @@ CUresult impl_cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary lib
 	return result == CUDA_SUCCESS ? global_find(module, name, dptr, bytes) : result;
 }
 
-/* Managed globals are ordinary ones here: the engine's memory has the same address on the host. */
+/* The engine keeps managed variables where host and device reach them under one address. */
 CUresult impl_cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
 	return impl_cuLibraryGetGlobal(dptr, bytes, library, name);
