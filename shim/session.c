@@ -335,7 +335,8 @@ static void say_files(void)
 		      json ? " .json.gz" : "");
 }
 
-static void export_all(void)
+/* Whether it has said what was lost and what is unpaired. */
+static bool export_all(void)
 {
 	const unsigned formats =
 		((settings.format & WARPSPAN_FORMAT_PFTRACE) != 0 ? (unsigned)WARPSPAN_EXPORT_PFTRACE : 0) |
@@ -344,6 +345,7 @@ static void export_all(void)
 	char *text = NULL;
 	size_t bytes = 0;
 	FILE *report = settings.report ? open_memstream(&text, &bytes) : NULL;
+	bool said = false;
 
 	if (formats != 0 || report != NULL) {
 		const int result = warpspan_export(warpspan_output_path(), formats, report, &error);
@@ -351,8 +353,9 @@ static void export_all(void)
 		if (result < 0)
 			warpspan_error("'%s' is complete, but was not exported: %s", warpspan_output_path(),
 				       error.text);
-		else if (result > 0)
+		else if (report == NULL && error.text[0] != '\0')
 			warpspan_warn("%s", error.text);
+		said = result >= 0;
 	}
 	if (report != NULL) {
 		(void)fclose(report);
@@ -360,6 +363,7 @@ static void export_all(void)
 			warpspan_log_raw(text, bytes);
 		free(text);
 	}
+	return said;
 }
 
 static void finish(void)
@@ -376,9 +380,9 @@ static void finish(void)
 		return;
 	}
 	warpspan_output_finish();
-	export_all();
+	const bool said = export_all();
 	totals = warpspan_drain_totals();
-	if (totals.lost_records != 0 || totals.lost_warps != 0)
+	if (!said && (totals.lost_records != 0 || totals.lost_warps != 0))
 		say_lost(&totals);
 	say_not_recorded();
 	say_files();
