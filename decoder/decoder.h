@@ -83,7 +83,9 @@ enum warpspan_export_format {
 /* Decodes `capture_path` and writes every format in `formats` (an OR of enum warpspan_export_format) next to it: the
  * capture's name less ".wspan", plus the format's extension. An existing file is replaced only when complete (written
  * under a temporary name, then renamed). `report` (may be NULL) receives the table that `warpspan report` prints.
- * WARPSPAN_DAMAGED: everything was written, from what could be decoded. Callable from any thread; may take seconds. */
+ * WARPSPAN_OK and WARPSPAN_DAMAGED: everything was written, from what could be decoded, and error->text holds one line
+ * on what was lost, unpaired or damaged, or "". With no format and no report it only finds that out. Callable from any
+ * thread; may take seconds. */
 int warpspan_export(const char *capture_path, unsigned formats, FILE *report, struct warpspan_error *error);
 
 #endif
