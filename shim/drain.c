@@ -19,6 +19,7 @@
 
 #include "arena.h"
 #include "driver.h"
+#include "filter.h"
 #include "launch_log.h"
 #include "log.h"
 #include "meta.h"
@@ -74,6 +75,7 @@ void warpspan_drain_launches(void)
 	while ((n = warpspan_launch_log_take(last, launches, LAUNCHES_PER_CHUNK, LAUNCH_PATIENCE_NS)) > 0) {
 		const struct iovec part = { .iov_base = launches, .iov_len = n * sizeof(launches[0]) };
 
+		warpspan_filter_note(launches, n);
 		warpspan_output_append(WARPSPAN_CHUNK_LAUNCHES, &part, 1);
 	}
 }
@@ -162,6 +164,10 @@ static void emit(struct warpspan_context *context, const unsigned char *bytes, b
 	uint32_t room, words, n_records;
 
 	memcpy(segment, bytes, sizeof(*segment));
+	if (warpspan_filter_active() && !warpspan_filter_keeps(segment)) {
+		warpspan_count(WARPSPAN_COUNTER_segments_filtered, 1);
+		return;
+	}
 	segment->state = closed ? WARPSPAN_SEGMENT_CLOSED : WARPSPAN_SEGMENT_OPEN;
 	room = (segment->segment_bytes - (uint32_t)sizeof(*segment)) / WARPSPAN_WORD_BYTES;
 	module = find_module(context, segment->module);
@@ -232,6 +238,8 @@ static CUresult settle(const struct walk *walk, uint64_t window, size_t bytes, s
 		if (result != CUDA_SUCCESS)
 			return result;
 	}
+	if (warpspan_filter_active())
+		warpspan_drain_launches();
 	for (size_t i = first; i < end; i++) {
 		const struct warpspan_pending now = pending[i];
 		const struct warpspan_segment *segment = staged(walk, window, now.offset);

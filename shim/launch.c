@@ -82,6 +82,10 @@ uint64_t warpspan_launch_begin(const struct warpspan_launch_view *view)
 		warpspan_count(atomic_load_explicit(&module->why_not, memory_order_relaxed), 1);
 		return 0;
 	}
+	if (!kernel->selected) {
+		warpspan_count(WARPSPAN_COUNTER_filtered, 1);
+		return 0;
+	}
 	if (is_captured(view)) {
 		warpspan_count(WARPSPAN_COUNTER_capturing, 1);
 		return 0;

@@ -229,7 +229,6 @@ static void announce_kernel(const struct warpspan_kernel *kernel)
 	put_number(&object, "module", kernel->module->number);
 	put_text(&object, "name", kernel->name);
 	put_text(&object, "demangled", kernel->demangled);
-	put_item(&object, "selected", cJSON_CreateBool(kernel->selected));
 	end(&object, "kernel");
 }
 
@@ -249,7 +248,7 @@ void warpspan_meta_announce(void)
 		module->announced = true;
 	}
 	for (struct warpspan_kernel *kernel = NULL; (kernel = warpspan_registry_next_kernel(kernel)) != NULL;) {
-		if (kernel->announced || !kernel->module->announced)
+		if (kernel->announced || !kernel->selected || !kernel->module->announced)
 			continue;
 		announce_kernel(kernel);
 		kernel->announced = true;

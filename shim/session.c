@@ -293,21 +293,25 @@ static bool quiesce_all(void)
 /* --- the end
  * ------------------------------------------------------------------------------------------------------------- */
 
-/* The smallest buffer and room per warp under which everything seen would have fitted, even undrained. */
-static void say_lost(const struct warpspan_drain_totals *totals)
+/* The smallest buffer and room per warp under which everything seen would have fitted, even undrained. For sessions
+ * that are not decoded at their end; otherwise the decoder says it. */
+static void say_lost(void)
 {
-	const uint64_t words = totals->most_words < 2 ? 2 : totals->most_words + totals->most_words % 2;
+	const struct warpspan_drain_totals totals = warpspan_drain_totals();
+	const uint64_t words = totals.most_words < 2 ? 2 : totals.most_words + totals.most_words % 2;
 	const uint64_t segment = sizeof(struct warpspan_segment) + words * WARPSPAN_WORD_BYTES;
-	const uint64_t bytes = 2 * (sizeof(struct warpspan_arena) + totals->warps * segment);
+	const uint64_t bytes = 2 * (sizeof(struct warpspan_arena) + totals.warps * segment);
 	const uint64_t unit = bytes < (1u << 20) ? 4096 : 1u << 20;
 	const uint64_t units = (bytes + unit - 1) / unit;
 
+	if (totals.lost_records == 0 && totals.lost_warps == 0)
+		return;
 	warpspan_warn("insufficient space: %llu of %llu records of %llu warps were lost; WARPSPAN_BUFFER=%llu%c "
 		      "WARPSPAN_EVENTS_PER_WARP=%llu would have sufficed",
-		      (unsigned long long)totals->lost_records,
-		      (unsigned long long)(totals->lost_records + totals->records),
-		      (unsigned long long)totals->lost_warps, (unsigned long long)(unit == 4096 ? units * 4 : units),
-		      unit == 4096 ? 'K' : 'M', (unsigned long long)words);
+		      (unsigned long long)totals.lost_records,
+		      (unsigned long long)(totals.lost_records + totals.records), (unsigned long long)totals.lost_warps,
+		      (unsigned long long)(unit == 4096 ? units * 4 : units), unit == 4096 ? 'K' : 'M',
+		      (unsigned long long)words);
 }
 
 static void say_not_recorded(void)
@@ -368,8 +372,6 @@ static bool export_all(void)
 
 static void finish(void)
 {
-	struct warpspan_drain_totals totals;
-
 	if (!quiesce_all())
 		warpspan_warn("kernels still run after %llu s: their records are written as far as they have come",
 			      EXIT_PATIENCE_NS / WARPSPAN_NS_PER_S);
@@ -380,10 +382,8 @@ static void finish(void)
 		return;
 	}
 	warpspan_output_finish();
-	const bool said = export_all();
-	totals = warpspan_drain_totals();
-	if (!said && (totals.lost_records != 0 || totals.lost_warps != 0))
-		say_lost(&totals);
+	if (!export_all())
+		say_lost();
 	say_not_recorded();
 	say_files();
 }
