@@ -5,6 +5,7 @@
 #include "support.h"
 
 #include "capture_builder.h"
+#include "model_check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,7 @@ static uint64_t host_of(const struct warpspan_model *model, uint32_t grid)
 static struct warpspan_model *load_and_destroy(struct builder *b, uint32_t n_grids)
 {
 	struct warpspan_model *model = builder_load(b, WARPSPAN_OK);
+	assert_null(model_fault(model));
 	assert_int_equal(model->n_grids, n_grids);
 	for (uint32_t i = 1; i < n_grids; i++)
 		assert_true(model->grids[i].start_ns >= model->grids[i - 1].start_ns);

@@ -5,6 +5,7 @@
 #include "support.h"
 
 #include "capture_builder.h"
+#include "model_check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,7 @@ static void a_capture_comes_back_as_written(void **state)
 	struct builder *b = small_capture();
 	builder_finish(b);
 	struct warpspan_model *model = builder_load(b, WARPSPAN_OK);
+	assert_null(model_fault(model));
 	assert_true(model->complete);
 	assert_string_equal(model->command, "./app 'a b'");
 	assert_string_equal(model->rank, "");
@@ -276,6 +278,7 @@ static void a_capture_cut_anywhere_gives_what_was_before(void **state)
 			assert_null(model);
 			continue;
 		}
+		assert_null(model_fault(model));
 		assert_false(model->complete);
 		assert_true(model->n_records >= n_records); /* never less than of a shorter piece */
 		n_records = model->n_records;
@@ -309,6 +312,7 @@ static void a_flipped_byte_costs_one_chunk_at_most(void **state)
 		}
 		assert_int_equal(result, WARPSPAN_DAMAGED);
 		assert_true(error.offset <= at);
+		assert_null(model_fault(model));
 		assert_true(model->n_records >= 18);
 		warpspan_model_destroy(model);
 	}

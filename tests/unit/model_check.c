@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * model_check.c - the promises of model.h, one by one. Used by unit tests and by the fuzz target, so it depends on
+ * neither; one thread at a time.
+ */
+#include "model_check.h"
+
+#include <string.h>
+
+#define DEMAND(condition)                  \
+	do {                               \
+		if (!(condition))          \
+			return #condition; \
+	} while (0)
+
+uint64_t model_unpaired(const struct warpspan_model *model, enum warpspan_unpaired_cause cause, const char *name)
+{
+	uint64_t n = 0;
+	for (uint32_t i = 0; i < model->n_unpaired; i++) {
+		const struct warpspan_unpaired *entry = &model->unpaired[i];
+		if (entry->cause == cause && (name == NULL || strcmp(model->regions[entry->region].name, name) == 0))
+			n += entry->n;
+	}
+	return n;
+}
+
+/* Slices of a track are sorted, nest as their depths say, and lie within it. `open` has room for any depth. */
+static const char *slices_fault(const struct warpspan_model *model, uint32_t t, const struct warpspan_slice **open)
+{
+	const struct warpspan_track *track = &model->tracks[t];
+	for (uint64_t i = 0; i < track->n_slices; i++) {
+		const struct warpspan_slice *slice = &model->slices[track->first_slice + i];
+		DEMAND(slice->track == t);
+		DEMAND(slice->region < model->n_regions);
+		DEMAND(slice->end <= WARPSPAN_END_CORRUPT);
+		DEMAND(slice->end_ns >= slice->start_ns);
+		DEMAND(slice->start_ns >= track->start_ns && slice->end_ns <= track->end_ns);
+		DEMAND(i == 0 ? slice->depth == 0 : slice->depth <= slice[-1].depth + 1);
+		DEMAND(i == 0 || slice->start_ns >= slice[-1].start_ns);
+		if (slice->depth > 0) {
+			const struct warpspan_slice *parent = open[slice->depth - 1];
+			DEMAND(slice->start_ns >= parent->start_ns && slice->end_ns <= parent->end_ns);
+		}
+		if (i > 0 && slice->depth <= slice[-1].depth) /* the one before at this depth is over */
+			DEMAND(slice->start_ns >= open[slice->depth]->end_ns);
+		open[slice->depth] = slice;
+	}
+	return NULL;
+}
+
+static const char *tracks_fault(const struct warpspan_model *model, const struct warpspan_slice **open)
+{
+	uint64_t next_slice = 0, next_mark = 0;
+	for (uint32_t t = 0; t < model->n_tracks; t++) {
+		const struct warpspan_track *track = &model->tracks[t];
+		DEMAND(track->grid < model->n_grids);
+		DEMAND(t == 0 || track->grid >= track[-1].grid);
+		DEMAND(track->end_ns >= track->start_ns);
+		DEMAND(track->first_slice == next_slice && track->first_mark == next_mark);
+		next_slice += track->n_slices;
+		next_mark += track->n_marks;
+		DEMAND(next_slice <= model->n_slices && next_mark <= model->n_marks);
+		const char *fault = slices_fault(model, t, open);
+		if (fault != NULL)
+			return fault;
+		for (uint64_t i = 0; i < track->n_marks; i++) {
+			const struct warpspan_mark *mark = &model->marks[track->first_mark + i];
+			DEMAND(mark->track == t);
+			DEMAND(mark->region < model->n_regions);
+			DEMAND(mark->time_ns >= track->start_ns && mark->time_ns <= track->end_ns);
+			DEMAND(i == 0 || mark->time_ns >= mark[-1].time_ns);
+		}
+	}
+	DEMAND(next_slice == model->n_slices && next_mark == model->n_marks);
+	return NULL;
+}
+
+static const char *grids_fault(const struct warpspan_model *model)
+{
+	uint64_t n_warps = 0, n_records = 0;
+	uint32_t next_track = 0;
+	for (uint32_t g = 0; g < model->n_grids; g++) {
+		const struct warpspan_grid *grid = &model->grids[g];
+		DEMAND(grid->kernel < model->n_kernels);
+		DEMAND(grid->device < model->n_devices);
+		DEMAND(grid->host == WARPSPAN_NONE || grid->host < model->n_launches);
+		DEMAND(g == 0 || grid->start_ns >= grid[-1].start_ns);
+		DEMAND(grid->end_ns >= grid->start_ns);
+		DEMAND(grid->first_track == next_track && grid->n_tracks > 0);
+		next_track += grid->n_tracks;
+		n_warps += grid->n_warps;
+		n_records += grid->n_records;
+	}
+	DEMAND(next_track == model->n_tracks);
+	DEMAND(n_warps == model->n_segments);
+	DEMAND(n_records == model->n_records);
+	return NULL;
+}
+
+/* Every decoded record is in a slice, a mark, or counted as unpaired. */
+static const char *sums_fault(const struct warpspan_model *model)
+{
+	uint64_t n = model->n_marks, n_lost = 0, endless[WARPSPAN_END_CORRUPT + 1] = { 0 };
+	for (uint64_t i = 0; i < model->n_slices; i++) {
+		n += model->slices[i].end == WARPSPAN_END_RECORDED ? 2 : 1;
+		endless[model->slices[i].end]++;
+	}
+	for (uint32_t i = 0; i < model->n_unpaired; i++)
+		DEMAND(model->unpaired[i].region < model->n_regions ||
+		       model->unpaired[i].cause == WARPSPAN_UNPAIRED_BAD_RECORD);
+	n += model_unpaired(model, WARPSPAN_UNPAIRED_END, NULL) +
+	     model_unpaired(model, WARPSPAN_UNPAIRED_BAD_RECORD, NULL);
+	DEMAND(n == model->n_records);
+	DEMAND(endless[WARPSPAN_END_LOST] == model_unpaired(model, WARPSPAN_UNPAIRED_LOST, NULL));
+	DEMAND(endless[WARPSPAN_END_OPEN] == model_unpaired(model, WARPSPAN_UNPAIRED_OPEN, NULL));
+	DEMAND(endless[WARPSPAN_END_CORRUPT] == model_unpaired(model, WARPSPAN_UNPAIRED_BEGIN, NULL));
+	for (uint32_t i = 0; i < model->n_lost; i++) {
+		DEMAND(model->lost[i].kernel < model->n_kernels || model->lost[i].kernel == WARPSPAN_NONE);
+		n_lost += model->lost[i].n_records;
+	}
+	DEMAND(n_lost == model->n_lost_records);
+	return NULL;
+}
+
+const char *model_fault(const struct warpspan_model *model)
+{
+	DEMAND(model->version != NULL && model->host != NULL && model->rank != NULL && model->command != NULL);
+	for (uint32_t i = 0; i < model->n_devices; i++)
+		DEMAND(model->devices[i].name != NULL && model->devices[i].uuid != NULL &&
+		       model->devices[i].compute != NULL);
+	for (uint32_t i = 0; i < model->n_kernels; i++)
+		DEMAND(model->kernels[i].name != NULL && model->kernels[i].demangled != NULL);
+	for (uint32_t i = 0; i < model->n_regions; i++)
+		DEMAND(model->regions[i].kernel < model->n_kernels && model->regions[i].name != NULL &&
+		       model->regions[i].file != NULL);
+	for (uint32_t i = 0; i < model->n_clocks; i++)
+		DEMAND(model->clocks[i].device < model->n_devices && model->clocks[i].tick_ns > 0 &&
+		       model->clocks[i].rate_hz > 0 && model->clocks[i].error_ns >= 0);
+	for (uint32_t i = 1; i < model->n_launches; i++)
+		DEMAND(model->launches[i].number >= model->launches[i - 1].number);
+	for (uint32_t i = 1; i < model->n_damage; i++)
+		DEMAND(model->damage[i].offset >= model->damage[i - 1].offset);
+	static const struct warpspan_slice *open[UINT16_MAX + 1]; /* too much for a stack */
+	const char *fault = tracks_fault(model, open);
+	if (fault == NULL)
+		fault = grids_fault(model);
+	if (fault == NULL)
+		fault = sums_fault(model);
+	return fault;
+}
