@@ -15,26 +15,17 @@
 #define NAME_COLUMNS   48u
 #define SENTENCE_BYTES 1024u
 
+static const struct {
+	const char *word, *noun, *rest;
+} causes[WARPSPAN_N_UNPAIRED_CAUSES] = {
+#define X(name, word, noun, rest) [WARPSPAN_UNPAIRED_##name] = { word, noun, rest },
+	WARPSPAN_UNPAIRED_CAUSES(X)
+#undef X
+};
+
 const char *unpaired_cause_word(enum warpspan_unpaired_cause cause)
 {
-	static const char *const words[] = {
-#define X(name, word, text) [WARPSPAN_UNPAIRED_##name] = (word),
-		WARPSPAN_UNPAIRED_CAUSES(X)
-#undef X
-	};
-
-	return cause < WARPSPAN_N_UNPAIRED_CAUSES ? words[cause] : "unknown";
-}
-
-const char *unpaired_cause_text(enum warpspan_unpaired_cause cause)
-{
-	static const char *const texts[] = {
-#define X(name, word, text) [WARPSPAN_UNPAIRED_##name] = (text),
-		WARPSPAN_UNPAIRED_CAUSES(X)
-#undef X
-	};
-
-	return cause < WARPSPAN_N_UNPAIRED_CAUSES ? texts[cause] : "unknown cause";
+	return cause < WARPSPAN_N_UNPAIRED_CAUSES ? causes[cause].word : "unknown";
 }
 
 const char *slice_end_word(enum warpspan_slice_end end)
@@ -113,19 +104,56 @@ bool failures_space(const struct warpspan_model *model, FILE *out, unsigned colu
 	return true;
 }
 
+/* "load at pipeline.cu:97" */
+static const char *place(const struct warpspan_model *model, uint32_t index, char *text, size_t bytes)
+{
+	char name[256], file[128];
+
+	if (index == WARPSPAN_NONE)
+		return "place not known";
+	const struct warpspan_region *region = &model->regions[index];
+	snprintf(text, bytes, "%s at %s:%" PRIu32, text_elide(name, sizeof(name), region->name, NAME_COLUMNS),
+		 text_clean(file, sizeof(file), text_base_name(region->file)), region->line);
+	return text;
+}
+
+/* The first slice that was begun there and lacks its end for this reason; NULL: the cause leaves no slice. */
+static const struct warpspan_slice *example_of(const struct warpspan_model *model,
+					       const struct warpspan_unpaired *unpaired)
+{
+	const enum warpspan_slice_end end = unpaired->cause == WARPSPAN_UNPAIRED_LOST    ? WARPSPAN_END_LOST
+					    : unpaired->cause == WARPSPAN_UNPAIRED_OPEN  ? WARPSPAN_END_OPEN
+					    : unpaired->cause == WARPSPAN_UNPAIRED_BEGIN ? WARPSPAN_END_CORRUPT
+											 : WARPSPAN_END_RECORDED;
+
+	for (uint64_t i = 0; end != WARPSPAN_END_RECORDED && i < model->n_slices; i++)
+		if (model->slices[i].end == end && model->slices[i].region == unpaired->region)
+			return &model->slices[i];
+	return NULL;
+}
+
 static void add_unpaired_row(const struct warpspan_model *model, const struct warpspan_unpaired *unpaired,
 			     struct table *table)
 {
-	char count[TEXT_NUMBER_BYTES], name[256], file[256];
+	char count[TEXT_NUMBER_BYTES], where[448], block[TEXT_NUMBER_BYTES], since[TEXT_NUMBER_BYTES];
+	const struct warpspan_slice *slice = example_of(model, unpaired);
 
 	table_add(table, text_count(count, unpaired->n));
-	if (unpaired->region == WARPSPAN_NONE) {
-		table_add(table, "place not known");
+	table_add(table, place(model, unpaired->region, where, sizeof(where)));
+	if (!slice) {
+		table_add(table, "");
 		return;
 	}
-	const struct warpspan_region *region = &model->regions[unpaired->region];
-	table_add_format(table, "%s at %s:%" PRIu32, text_elide(name, sizeof(name), region->name, NAME_COLUMNS),
-			 text_clean(file, sizeof(file), text_base_name(region->file)), region->line);
+	const struct warpspan_track *track = &model->tracks[slice->track];
+	text_block(block, track->block);
+	/* how long it has been open is not known: the device's clock is read by warps that move on */
+	if (unpaired->cause == WARPSPAN_UNPAIRED_OPEN)
+		table_add_format(table, "%sblock %s warp %" PRIu32 ", since %s of its launch",
+				 unpaired->n == 1 ? "" : "e.g. ", block, track->warp,
+				 text_duration(since, (double)(slice->start_ns - model->grids[track->grid].start_ns)));
+	else
+		table_add_format(table, "%sblock %s warp %" PRIu32, unpaired->n == 1 ? "" : "e.g. ", block,
+				 track->warp);
 }
 
 bool failures_unpaired(const struct warpspan_model *model, FILE *out, unsigned columns)
@@ -151,13 +179,14 @@ bool failures_unpaired(const struct warpspan_model *model, FILE *out, unsigned c
 				continue;
 			n += model->unpaired[i].n;
 			if (!table)
-				table = table_create("rl");
+				table = table_create("rll");
 			if (n_rows++ < MOST_SHOWN)
 				add_unpaired_row(model, &model->unpaired[i], table);
 		}
 		if (n == 0)
 			continue;
-		snprintf(sentence, sizeof(sentence), "%s %s", text_count(count, n), unpaired_cause_text(cause));
+		snprintf(sentence, sizeof(sentence), "%s %s", text_counted(count, n, causes[cause].noun),
+			 causes[cause].rest);
 		text_paragraph(out, 2, 4, columns, sentence);
 		if (!table_print(table, out, 4, false, columns))
 			fputs("    (out of memory: the places are not listed)\n", out);
@@ -317,26 +346,61 @@ static void append(char *text, size_t bytes, const char *part)
 		snprintf(text + at, bytes - at, "%s%s", at ? "; " : "", part);
 }
 
+static void append_space(const struct warpspan_model *model, char *text, size_t bytes)
+{
+	char part[448], name[256], settings[128], records[TEXT_NUMBER_BYTES], warps[TEXT_NUMBER_BYTES];
+	int n;
+
+	if (model->n_lost_records == 0 && model->n_lost_warps == 0)
+		return;
+	n = snprintf(part, sizeof(part), "insufficient space: %s of %s lost",
+		     text_counted(records, model->n_lost_records, "record"),
+		     text_counted(warps, model->n_lost_warps, "warp"));
+	if (model->n_lost)
+		n += snprintf(part + n, sizeof(part) - (size_t)n, " in %s%s",
+			      kernel_name(model, model->lost[0].kernel, name, sizeof(name)),
+			      model->n_lost > 1 ? " and others" : "");
+	snprintf(part + n, sizeof(part) - (size_t)n, ", %s would have sufficed",
+		 sufficient_settings(model, settings, sizeof(settings)));
+	append(text, bytes, part);
+}
+
+/* Each cause with its number and the place that has most of it. */
+static void append_unpaired(const struct warpspan_model *model, char *text, size_t bytes)
+{
+	char part[448], where[448], count[TEXT_NUMBER_BYTES];
+	bool first = true;
+
+	for (unsigned cause = 0; cause < WARPSPAN_N_UNPAIRED_CAUSES; cause++) {
+		const struct warpspan_unpaired *most = NULL;
+		uint64_t n = 0;
+
+		for (uint32_t i = 0; i < model->n_unpaired; i++) {
+			if (model->unpaired[i].cause != cause)
+				continue;
+			n += model->unpaired[i].n;
+			if (!most || model->unpaired[i].n > most->n)
+				most = &model->unpaired[i];
+		}
+		if (n == 0)
+			continue;
+		snprintf(part, sizeof(part), "%s%s %s (%s%.300s)", first ? "unpaired records: " : "",
+			 text_counted(count, n, causes[cause].noun), causes[cause].rest, most->n < n ? "most: " : "",
+			 place(model, most->region, where, sizeof(where)));
+		append(text, bytes, part);
+		first = false;
+	}
+}
+
 void failures_line(const struct warpspan_model *model, char *text, size_t bytes)
 {
-	char part[384], a[TEXT_NUMBER_BYTES], b[TEXT_NUMBER_BYTES], settings[128];
-	uint64_t n_unpaired = 0;
+	char part[128], count[TEXT_NUMBER_BYTES];
 
 	text[0] = '\0';
-	if (model->n_lost_records || model->n_lost_warps) {
-		snprintf(part, sizeof(part), "insufficient space: %s of %s lost, %s would have sufficed",
-			 text_counted(a, model->n_lost_records, "record"), text_counted(b, model->n_lost_warps, "warp"),
-			 sufficient_settings(model, settings, sizeof(settings)));
-		append(text, bytes, part);
-	}
-	for (uint32_t i = 0; i < model->n_unpaired; i++)
-		n_unpaired += model->unpaired[i].n;
-	if (n_unpaired) {
-		snprintf(part, sizeof(part), "unpaired records: %s", text_count(a, n_unpaired));
-		append(text, bytes, part);
-	}
+	append_space(model, text, bytes);
+	append_unpaired(model, text, bytes);
 	if (model->n_damage) {
-		snprintf(part, sizeof(part), "damaged capture: %s", text_counted(a, model->n_damage, "place"));
+		snprintf(part, sizeof(part), "damaged capture: %s", text_counted(count, model->n_damage, "place"));
 		append(text, bytes, part);
 	}
 }

@@ -31,17 +31,16 @@ bool failures_notes(const struct warpspan_model *model, const struct warpspan_st
 /* One line with the gist of the above, "" when all is well. */
 void failures_line(const struct warpspan_model *model, char *text, size_t bytes);
 
-/* X(NAME, word, text): what ails an unpaired record. */
-#define WARPSPAN_UNPAIRED_CAUSES(X)                                                        \
-	X(LOST, "end_lost", "begin whose end was lost for want of room")                   \
-	X(OPEN, "still_open", "begin still open when the capture ended")                   \
-	X(BEGIN, "end_missing", "begin without an end, though nothing was lost (corrupt)") \
-	X(END, "begin_missing", "end without a begin (corrupt)")                           \
-	X(BAD_RECORD, "bad_record", "record that names no known site or kind (corrupt)")
+/* X(NAME, word, noun, rest): what ails unpaired records; the word for JSON, for people "3 <noun>s <rest>". */
+#define WARPSPAN_UNPAIRED_CAUSES(X)                                                          \
+	X(LOST, "end_lost", "begin", "whose end was lost for want of room")                  \
+	X(OPEN, "still_open", "begin", "still open when the capture ended")                  \
+	X(BEGIN, "end_missing", "begin", "without an end though nothing was lost (corrupt)") \
+	X(END, "begin_missing", "end", "without a begin (corrupt)")                          \
+	X(BAD_RECORD, "bad_record", "record", "of no known site or kind (corrupt)")
 
-/* The word (for JSON) and the text (for people) of a cause; never NULL. */
+/* The word of a cause; never NULL. */
 const char *unpaired_cause_word(enum warpspan_unpaired_cause cause);
-const char *unpaired_cause_text(enum warpspan_unpaired_cause cause);
 /* The word for a slice whose end was not recorded, as in the timelines' arguments; NULL for a recorded one. */
 const char *slice_end_word(enum warpspan_slice_end end);
 

@@ -179,7 +179,7 @@ static void what_was_lost_is_said_with_the_settings_that_suffice(void **state)
 	assert_holds(result.out, "WARPSPAN_EVENTS_PER_WARP=22");
 	assert_holds(result.out, "WARPSPAN_BUFFER=64M");
 	assert_holds(result.out, "unpaired records: ");
-	assert_holds(result.out, "begin whose end was lost for want of room");
+	assert_holds(result.out, "begins whose end was lost for want of room");
 	assert_holds(result.out, "work at kernel.cu:10");
 	assert_null(strstr(result.out, "\nok\n"));
 	run_result_finish(&result);
