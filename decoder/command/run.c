@@ -194,20 +194,26 @@ static const char *cannot_preload(const char *path)
 	return why;
 }
 
-static int become(const struct command *command, char **argv)
+/* Complains about a program that would run unrecorded. What cannot be found or executed is execvp()'s to tell. */
+static int check_program(const struct command *command, const char *name)
 {
+	const char *why;
 	char path[PATH_MAX];
 
-	if (find_program(argv[0], path)) {
-		const char *why = cannot_preload(path);
+	if (!find_program(name, path))
+		return EXIT_STATUS_OK;
+	why = cannot_preload(path);
+	if (!why)
+		return EXIT_STATUS_OK;
+	complain(command, "'%s' cannot be recorded: %s", path, why);
+	return EXIT_STATUS_CANNOT_RUN;
+}
 
-		if (why) {
-			complain(command, "'%s' cannot be recorded: %s", path, why);
-			return EXIT_STATUS_CANNOT_RUN;
-		}
-	}
+static int become(const struct command *command, char **argv)
+{
 	execvp(argv[0], argv);
 	const int error = errno;
+
 	complain(command, "'%s': %s", argv[0], strerror(error));
 	return error == ENOENT ? EXIT_STATUS_NOT_FOUND : EXIT_STATUS_CANNOT_RUN;
 }
@@ -251,6 +257,8 @@ int command_run(const struct command *command, int argc, char **argv)
 	}
 	if (optind == argc)
 		return options_mistake(command, "run what? A command is missing");
-	const int status = set_preload(command, library);
+	int status = check_program(command, argv[optind]);
+	if (status == EXIT_STATUS_OK)
+		status = set_preload(command, library);
 	return status == EXIT_STATUS_OK ? become(command, argv + optind) : status;
 }
