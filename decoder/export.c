@@ -151,7 +151,9 @@ static int export_capture(const char *capture_path, unsigned formats, FILE *repo
 		return loaded;
 	int result = out_export(model, formats, base, error);
 	if (report) {
-		const int printed = warpspan_report(model, report, text_columns(report));
+		/* one that is printed into memory goes to stderr in the end */
+		const unsigned columns = text_columns(fileno(report) < 0 ? stderr : report);
+		const int printed = warpspan_report(model, report, columns);
 
 		if (printed < 0 && result >= 0)
 			result = fail(error, printed, 0, "'%.400s': the report: %s", capture_path,
