@@ -210,6 +210,11 @@ struct op_copy {
 
 enum op_kind { OP_MARK, OP_LAUNCH, OP_COPY, OP_FILL, OP_CALLBACK, OP_FREE };
 
+struct waiter {
+	struct stream *stream;
+	struct waiter *next;
+};
+
 struct op {
 	atomic_uint refs;
 	enum op_kind kind;
@@ -221,6 +226,7 @@ struct op {
 	size_t n_waits;
 
 	/* Guarded by stream_lock. */
+	struct waiter *waiters; /* streams whose head waits for this operation */
 	bool is_done;
 	CUresult result;
 	uint64_t end_ns;
@@ -257,9 +263,9 @@ struct stream {
 	pthread_t worker;
 	bool has_kernels; /* ever had a kernel or a host function */
 	bool has_worker;
-	bool is_closing; /* its context ends: the worker is joined */
-	bool is_retired; /* destroyed by the program: the worker frees it */
-	pthread_cond_t has_work;
+	bool is_closing;         /* its context ends: the worker is joined */
+	bool is_retired;         /* destroyed by the program: the worker frees it */
+	pthread_cond_t has_work; /* or what its head waits for has ended */
 	struct op *head, *tail;
 	struct op *last; /* newest operation, finished or not; referenced */
 	uint64_t n_enqueued, n_done;

@@ -24,8 +24,8 @@
 #include <time.h>
 
 static pthread_mutex_t stream_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t op_done = PTHREAD_COND_INITIALIZER;
-static unsigned int n_running; /* operations on their workers now */
+static pthread_cond_t op_done = PTHREAD_COND_INITIALIZER; /* for host threads; workers are woken one by one */
+static unsigned int n_running;                            /* operations on their workers now */
 
 static bool is_dead(void)
 {
@@ -166,9 +166,33 @@ static void op_finish(struct stream *stream, struct op *op, CUresult result, uin
 	stream->head = op->next;
 	if (!stream->head)
 		stream->tail = NULL;
+	for (struct waiter *waiter = op->waiters; waiter; waiter = waiter->next)
+		pthread_cond_signal(&waiter->stream->has_work);
+	op->waiters = NULL;
 	op_strip(op);
 	op_unref(op);
 	pthread_cond_broadcast(&op_done);
+}
+
+/* The worker of `stream` waits for an operation of another one. With many streams, waking all for each end would be
+ * most of the work. stream_lock is held. */
+static void worker_await(struct stream *stream, struct op *before)
+{
+	struct waiter self = { .stream = stream, .next = before->waiters };
+
+	if (before->is_done)
+		return;
+	before->waiters = &self;
+	while (!before->is_done && !is_dead())
+		pthread_cond_wait(&stream->has_work, &stream_lock);
+	if (before->is_done)
+		return;
+	for (struct waiter **at = &before->waiters; *at; at = &(*at)->next) {
+		if (*at == &self) {
+			*at = self.next;
+			break;
+		}
+	}
 }
 
 /* Runs the head of the queue once its predecessors have ended; false when the process exits. stream_lock is held. */
@@ -179,8 +203,7 @@ static bool worker_step(struct stream *stream)
 	CUresult result, fault;
 
 	for (size_t i = 0; i < op->n_waits; i++) {
-		while (!op->waits[i]->is_done && !is_dead())
-			pthread_cond_wait(&op_done, &stream_lock);
+		worker_await(stream, op->waits[i]);
 		start_ns = MAX(start_ns, op->waits[i]->end_ns);
 	}
 	if (is_dead())

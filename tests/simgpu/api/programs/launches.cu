@@ -2,6 +2,7 @@
 // Every way to launch from the runtime, with clusters, opted-in shared memory, attributes and occupancy.
 #include "check.h"
 
+#include <cuda_profiler_api.h>
 #include <string.h>
 
 __global__ void fill(int *to, int value)
@@ -182,6 +183,29 @@ static void device_describes_itself()
 	CHECK_EQUAL(value, 13000);
 }
 
+static void driver_functions_are_handed_out()
+{
+	cudaDriverEntryPointQueryResult status;
+	cudaError_t (*get_count)(int *);
+	void *legacy, *per_thread;
+	int n = 0;
+
+	OK(cudaGetDriverEntryPointByVersion("cuDeviceGetCount", (void **)&get_count, 12000, cudaEnableDefault,
+					    &status));
+	CHECK_EQUAL(status, cudaDriverEntryPointSuccess);
+	OK(get_count(&n));
+	CHECK_EQUAL(n, 1);
+	OK(cudaGetDriverEntryPointByVersion("cuLaunchKernel", &legacy, 7000, cudaEnableLegacyStream, &status));
+	OK(cudaGetDriverEntryPointByVersion("cuLaunchKernel", &per_thread, 7000, cudaEnablePerThreadDefaultStream,
+					    &status));
+	CHECK(legacy != per_thread);
+	OK(cudaGetDriverEntryPointByVersion("cuNothing", &legacy, 12000, cudaEnableDefault, &status));
+	CHECK_EQUAL(status, cudaDriverEntryPointSymbolNotFound);
+	CHECK(legacy == NULL);
+	OK(cudaProfilerStart());
+	OK(cudaProfilerStop());
+}
+
 int main()
 {
 	OK(cudaMalloc(&buffer, 256 * sizeof(int)));
@@ -190,6 +214,7 @@ int main()
 	resources_are_respected();
 	grid_ids_grow();
 	device_describes_itself();
+	driver_functions_are_handed_out();
 	puts("launches ok");
 	return 0;
 }

@@ -196,6 +196,61 @@ static void host_functions_run_in_order()
 	OK(cudaFreeHost((void *)flag));
 }
 
+static void CUDART_CB note_status(cudaStream_t, cudaError_t status, void *argument)
+{
+	*(cudaError_t *)argument = status;
+}
+
+/* Memory in stream order lives until the stream has passed its end. */
+static void stream_ordered_memory_and_callbacks()
+{
+	cudaError_t status = cudaErrorUnknown;
+	cudaStream_t stream;
+	int *value, host = 0;
+
+	OK(cudaStreamCreate(&stream));
+	OK(cudaMallocAsync(&value, sizeof(int), stream));
+	store<<<1, 1, 0, stream>>>(value, 99);
+	OK(cudaMemcpyAsync(&host, value, sizeof(int), cudaMemcpyDeviceToHost, stream));
+	OK(cudaFreeAsync(value, stream));
+	OK(cudaStreamAddCallback(stream, note_status, &status, 0));
+	OK(cudaStreamSynchronize(stream));
+	CHECK_EQUAL(host, 99);
+	CHECK_EQUAL(status, cudaSuccess);
+	CHECK_EQUAL(cudaMemcpy(&host, value, sizeof(int), cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
+	cudaGetLastError();
+	OK(cudaStreamDestroy(stream));
+}
+
+static void streams_say_what_they_are()
+{
+	cudaStream_t stream;
+	cudaStreamCaptureStatus capture;
+	unsigned long long id, other;
+	unsigned flags;
+	int priority, least, greatest, device = -1;
+
+	OK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+	CHECK(greatest < least);
+	OK(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest));
+	OK(cudaStreamGetPriority(stream, &priority));
+	CHECK_EQUAL(priority, greatest);
+	OK(cudaStreamGetFlags(stream, &flags));
+	CHECK_EQUAL(flags, cudaStreamNonBlocking);
+	OK(cudaStreamGetFlags(0, &flags));
+	CHECK_EQUAL(flags, cudaStreamDefault);
+	OK(cudaStreamGetId(stream, &id));
+	OK(cudaStreamGetId(cudaStreamPerThread, &other));
+	CHECK(id != other);
+	OK(cudaStreamGetDevice(stream, &device));
+	CHECK_EQUAL(device, 0);
+	OK(cudaStreamIsCapturing(stream, &capture));
+	CHECK_EQUAL(capture, cudaStreamCaptureStatusNone);
+	CHECK_EQUAL(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), cudaErrorNotSupported);
+	cudaGetLastError();
+	OK(cudaStreamDestroy(stream));
+}
+
 /* More than the queue holds: the host waits for room, nothing is lost. */
 static void many_launches_all_run()
 {
@@ -271,6 +326,8 @@ int main(int argc, char **argv)
 	legacy_stream_orders();
 	events_order_and_measure();
 	host_functions_run_in_order();
+	stream_ordered_memory_and_callbacks();
+	streams_say_what_they_are();
 	many_launches_all_run();
 	puts("streams ok");
 	return 0;
