@@ -246,6 +246,8 @@ static struct warpspan_kernel *look(CUfunction function, CUcontext current)
 	if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_FOUND) {
 		/* Not remembered: it may work next time. */
 		warpspan_count(WARPSPAN_COUNTER_lookup_error, 1);
+		if (result == CUDA_ERROR_INVALID_HANDLE)
+			return NULL; /* not a function: the real call says so */
 		warpspan_log_once(WARPSPAN_LOG_WARN, "%s while looking at a kernel; it runs unprofiled",
 				  warpspan_driver_error(result));
 		return NULL;

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * driver.c PTX MODE - launches "step" of kernels.cu through the driver API, linked with libcuda as driver programs are.
+ * Every launch has 4 blocks of 2 warps. Prints how often each element was incremented.
+ */
+#include <cuda.h>
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCKS = 4, THREADS = 64, ELEMENTS = BLOCKS * THREADS };
+
+static char *ptx;
+static CUdevice device;
+
+#define CHECK(call)                                                   \
+	do {                                                          \
+		const CUresult check_result = (call);                 \
+		if (check_result != CUDA_SUCCESS) {                   \
+			printf("%s: %d\n", #call, (int)check_result); \
+			exit(1);                                      \
+		}                                                     \
+	} while (0)
+
+static CUdeviceptr make_data(void)
+{
+	CUdeviceptr data;
+
+	CHECK(cuMemAlloc(&data, ELEMENTS * sizeof(int)));
+	CHECK(cuMemsetD8(data, 0, ELEMENTS * sizeof(int)));
+	return data;
+}
+
+static void print_data(CUdeviceptr data)
+{
+	int host[ELEMENTS];
+	int least, most;
+
+	CHECK(cuMemcpyDtoH(host, data, sizeof(host)));
+	least = most = host[0];
+	for (int i = 0; i < ELEMENTS; i++) {
+		least = host[i] < least ? host[i] : least;
+		most = host[i] > most ? host[i] : most;
+	}
+	printf("each element %d..%d times\n", least, most);
+}
+
+static CUfunction load(CUmodule *ret_module)
+{
+	CUfunction function;
+
+	CHECK(cuModuleLoadData(ret_module, ptx));
+	CHECK(cuModuleGetFunction(&function, *ret_module, "step"));
+	return function;
+}
+
+static void launch(CUfunction function, CUdeviceptr data)
+{
+	void *parameters[] = { &data };
+
+	CHECK(cuLaunchKernel(function, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, parameters, NULL));
+}
+
+typedef CUresult launch_kernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+			       CUstream, void **, void **);
+typedef CUresult launch_kernel_ex(const CUlaunchConfig *, CUfunction, void **, void **);
+typedef CUresult launch_cooperative(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+				    CUstream, void **);
+typedef CUresult query_4(const char *, void **, int, cuuint64_t);
+typedef CUresult query_5(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *);
+
+/* Linked, looked up and asked for, in one program: 3 + 2 + 5 launches. */
+static void every_door(void)
+{
+	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+	CUmodule module;
+	CUfunction function = load(&module);
+	CUdeviceptr data = make_data();
+	void *parameters[] = { &data };
+	const CUlaunchConfig config = {
+		.gridDimX = BLOCKS, .gridDimY = 1, .gridDimZ = 1, .blockDimX = THREADS, .blockDimY = 1, .blockDimZ = 1
+	};
+	CUdriverProcAddressQueryResult status = (CUdriverProcAddressQueryResult)99;
+	query_5 *ask = NULL, *ask_again = NULL;
+	query_4 *ask_old = NULL;
+	void *found = NULL;
+
+	for (int i = 0; i < 3; i++)
+		launch(function, data);
+
+	CHECK(((launch_kernel *)dlsym(library, "cuLaunchKernel"))(function, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL,
+								  parameters, NULL));
+	CHECK(((launch_kernel_ex *)dlsym(library, "cuLaunchKernelEx"))(&config, function, parameters, NULL));
+
+	ask = (query_5 *)dlsym(library, "cuGetProcAddress_v2");
+	CHECK(ask("cuGetProcAddress", (void **)&ask_again, 12000, 0, &status));
+	printf("status %d\n", (int)status);
+	status = (CUdriverProcAddressQueryResult)99;
+	CHECK(ask_again("cuLaunchKernel", &found, 4000, 0, &status));
+	printf("status %d\n", (int)status);
+	CHECK(((launch_kernel *)found)(function, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, parameters, NULL));
+	CHECK(ask_again("cuLaunchKernel", &found, 7000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, NULL));
+	CHECK(((launch_kernel *)found)(function, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, parameters, NULL));
+	CHECK(ask_again("cuLaunchKernelEx", &found, 11060, 0, NULL));
+	CHECK(((launch_kernel_ex *)found)(&config, function, parameters, NULL));
+	CHECK(ask("cuGetProcAddress", (void **)&ask_old, 11030, 0, &status));
+	CHECK(ask_old("cuLaunchCooperativeKernel", &found, 9000, 0));
+	CHECK(((launch_cooperative *)found)(function, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, parameters));
+	CHECK(ask_old("cuLaunchCooperativeKernel", &found, 9000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM));
+	CHECK(((launch_cooperative *)found)(function, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, parameters));
+
+	CHECK(cuCtxSynchronize());
+	print_data(data);
+}
+
+/* What the driver answers to odd questions reaches the program as it is. */
+static void odd_questions(void)
+{
+	static const struct {
+		const char *name;
+		int version;
+		cuuint64_t flags;
+	} questions[] = {
+		{ "", 0, 0 },
+		{ "cuNoSuchFunction", 12000, 0 },
+		{ "cuLaunchKernel", 1, 0 },
+		{ "cuLaunchKernelEx", 11050, 0 },
+		{ "cuLaunchKernel", 4000, 77 },
+		{ "cuGetProcAddress", 11020, 0 },
+	};
+
+	for (unsigned i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
+		CUdriverProcAddressQueryResult status = (CUdriverProcAddressQueryResult)99;
+		void *found = (void *)&status;
+		const CUresult result =
+			cuGetProcAddress(questions[i].name, &found, questions[i].version, questions[i].flags, &status);
+
+		printf("'%s' %d: %d, %s, status %d\n", questions[i].name, questions[i].version, (int)result,
+		       found == NULL              ? "nothing"
+		       : found == (void *)&status ? "untouched"
+						  : "something",
+		       (int)status);
+	}
+	printf("no place: %d\n", (int)cuGetProcAddress("cuLaunchKernel", NULL, 12000, 0, NULL));
+	printf("launch of nothing: %d\n", (int)cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+	printf("no config: %d\n", (int)cuLaunchKernelEx(NULL, NULL, NULL, NULL));
+}
+
+/* The driver gives the same handles to the next module: 20 launches. */
+static void load_and_unload(void)
+{
+	CUdeviceptr data = make_data();
+
+	for (int i = 0; i < 20; i++) {
+		CUmodule module;
+		CUfunction function = load(&module);
+
+		launch(function, data);
+		CHECK(cuCtxSynchronize());
+		CHECK(cuModuleUnload(module));
+	}
+	print_data(data);
+}
+
+/* A kernel of a library has no context of its own: 3 * 2 launches, one by each kind of handle. */
+static void libraries(void)
+{
+	CUdeviceptr data = make_data();
+
+	for (int i = 0; i < 3; i++) {
+		CUlibrary library;
+		CUkernel kernel;
+		CUfunction function;
+
+		CHECK(cuLibraryLoadData(&library, ptx, NULL, NULL, 0, NULL, NULL, 0));
+		CHECK(cuLibraryGetKernel(&kernel, library, "step"));
+		launch((CUfunction)kernel, data);
+		CHECK(cuKernelGetFunction(&function, kernel));
+		launch(function, data);
+		CHECK(cuCtxSynchronize());
+		CHECK(cuLibraryUnload(library));
+	}
+	print_data(data);
+}
+
+/* Contexts whose kernels are not waited for: 3 * 4 launches. */
+static void contexts(void)
+{
+	for (int i = 0; i < 3; i++) {
+		CUcontext context;
+		CUmodule module;
+		CUfunction function;
+		CUdeviceptr data;
+
+		CHECK(cuCtxCreate(&context, NULL, 0, device));
+		function = load(&module);
+		data = make_data();
+		launch(function, data);
+		print_data(data);
+		for (int j = 0; j < 3; j++)
+			launch(function, data);
+		CHECK(cuCtxDestroy(context));
+	}
+}
+
+/* A module compiled with another header: its first words say so. */
+static void other_abi(void)
+{
+	const unsigned other = 77;
+	CUmodule module;
+	CUfunction function = load(&module);
+	CUdeviceptr data = make_data();
+	CUdeviceptr ctx;
+	size_t bytes;
+
+	CHECK(cuModuleGetGlobal(&ctx, &bytes, module, "warpspan_ctx"));
+	CHECK(cuMemcpyHtoD(ctx + 8, &other, sizeof(other)));
+	for (int i = 0; i < 3; i++)
+		launch(function, data);
+	print_data(data);
+}
+
+/* 1 launch the driver refuses, 1 it does not. */
+static void refused(void)
+{
+	CUmodule module;
+	CUfunction function = load(&module);
+	CUdeviceptr data = make_data();
+	void *parameters[] = { &data };
+
+	printf("too many threads: %d\n",
+	       (int)cuLaunchKernel(function, BLOCKS, 1, 1, 4096, 1, 1, 0, NULL, parameters, NULL));
+	launch(function, data);
+	print_data(data);
+}
+
+/* 4 launches. */
+static void plain(void)
+{
+	CUmodule module;
+	CUfunction function = load(&module);
+	CUdeviceptr data = make_data();
+
+	for (int i = 0; i < 4; i++)
+		launch(function, data);
+	print_data(data);
+}
+
+static void read_ptx(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	long bytes;
+
+	if (file == NULL || fseek(file, 0, SEEK_END) != 0 || (bytes = ftell(file)) <= 0 ||
+	    fseek(file, 0, SEEK_SET) != 0 || (ptx = calloc(1, (size_t)bytes + 1)) == NULL ||
+	    fread(ptx, 1, (size_t)bytes, file) != (size_t)bytes) {
+		printf("cannot read %s\n", path);
+		exit(1);
+	}
+	(void)fclose(file);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} modes[] = {
+		{ "doors", every_door },    { "odd", odd_questions }, { "unload", load_and_unload },
+		{ "libraries", libraries }, { "contexts", contexts }, { "abi", other_abi },
+		{ "fail", refused },        { "plain", plain },
+	};
+	CUcontext context;
+
+	if (argc != 3)
+		return 2;
+	read_ptx(argv[1]);
+	CHECK(cuInit(0));
+	CHECK(cuDeviceGet(&device, 0));
+	CHECK(cuCtxCreate(&context, NULL, 0, device));
+	for (unsigned i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+		if (strcmp(argv[2], modes[i].name) == 0)
+			modes[i].run();
+	return 42;
+}

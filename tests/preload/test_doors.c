@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_doors.c - every way to launch, and every way to end, on simgpu: the program prints and returns what it does
+ * without the library, and each launch is in the capture once, with all its records.
+ *
+ * Arguments: the library; doors.cu with the shared runtime, with the stand-in for the static one, with a default
+ * stream per thread; driver.c; the PTX of kernels.cu; a CUDA program without instrumented kernels.
+ */
+#include "support.h"
+
+#include "model.h"
+#include "run.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WARPS_PER_LAUNCH 8u
+
+enum { LIBRARY = 1, SHARED, STATIC, PER_THREAD, DRIVER, PTX, PLAIN, N_ARGUMENTS };
+static char *arguments[N_ARGUMENTS];
+static char preload[4096], output[4096];
+static char folder[64];
+
+static int make_folder(void **state)
+{
+	(void)snprintf(folder, sizeof(folder), "/tmp/warpspan-doors-XXXXXX");
+	if (mkdtemp(folder) == NULL)
+		return -1;
+	(void)snprintf(output, sizeof(output), "WARPSPAN_OUT=%s/out", folder);
+	return 0;
+}
+
+static int remove_folder(void **state)
+{
+	struct run_result result;
+
+	(void)run_program(&(struct run){ .arguments = { "rm", "-rf", folder } }, &result);
+	run_result_finish(&result);
+	return 0;
+}
+
+static int count_files(void)
+{
+	DIR *directory = opendir(folder);
+	int n = 0;
+
+	assert_non_null(directory);
+	while (readdir(directory) != NULL)
+		n++;
+	(void)closedir(directory);
+	return n - 2;
+}
+
+/* Runs the program with and without the library, and with one more setting (may be NULL) each time. What it prints and
+ * returns must be the same. The caller frees what the library said. */
+static char *run_both(const char *const words[], const char *setting)
+{
+	struct run run = { .environment = { "LD_PRELOAD", output, "WARPSPAN_FORMAT=none", setting }, .timeout_s = 60 };
+	struct run_result without, with;
+	char *said;
+
+	for (unsigned i = 0; words[i] != NULL; i++)
+		run.arguments[i] = words[i];
+	(void)run_program(&run, &without);
+	assert_int_equal(count_files(), 0);
+	run.environment[0] = preload;
+	(void)run_program(&run, &with);
+	if (with.exit_status != without.exit_status)
+		print_message("%s", with.err);
+	assert_string_equal(with.out, without.out);
+	assert_int_equal(with.exit_status, without.exit_status);
+	assert_true(without.out_bytes > 0);
+	said = strdup(with.err);
+	assert_non_null(said);
+	run_result_finish(&without);
+	run_result_finish(&with);
+	return said;
+}
+
+static struct warpspan_model *load(const char *name)
+{
+	char path[128];
+	struct warpspan_model *model = NULL;
+	struct warpspan_error error = { 0 };
+
+	(void)snprintf(path, sizeof(path), "%s/%s.wspan", folder, name);
+	if (warpspan_model_load(path, &model, &error) != WARPSPAN_OK)
+		fail_msg("%s", error.text);
+	assert_true(model->complete);
+	assert_int_equal(model->n_damage, 0);
+	return model;
+}
+
+static unsigned count_api(const struct warpspan_model *model, enum warpspan_launch_api api)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < model->n_launches; i++)
+		n += model->launches[i].api == (uint32_t)api;
+	return n;
+}
+
+static uint64_t counter(const struct warpspan_model *model, const char *name)
+{
+	for (uint32_t i = 0; i < model->n_counters; i++)
+		if (strcmp(model->counters[i].name, name) == 0)
+			return model->counters[i].value;
+	fail_msg("no counter %s", name);
+	return 0;
+}
+
+/* The capture holds `n_launches`, each once, and every warp's "step", each once. */
+static void holds_launches(const struct warpspan_model *model, unsigned n_launches)
+{
+	assert_int_equal(model->n_launches, n_launches);
+	assert_int_equal(model->n_segments, n_launches * WARPS_PER_LAUNCH);
+	assert_int_equal(model->n_slices, n_launches * WARPS_PER_LAUNCH);
+	assert_int_equal(model->n_lost_records, 0);
+	assert_int_equal(model->n_unpaired, 0);
+	assert_int_equal(counter(model, "launches_recorded"), n_launches);
+	for (uint64_t i = 0; i < model->n_slices; i++) {
+		assert_string_equal(model->regions[model->slices[i].region].name, "step");
+		assert_int_equal(model->slices[i].end, WARPSPAN_END_RECORDED);
+	}
+	for (uint32_t i = 0; i < model->n_launches; i++) {
+		assert_true(model->launches[i].end_ns >= model->launches[i].begin_ns);
+		assert_int_equal(model->launches[i].grid[0], 4);
+		assert_int_equal(model->launches[i].threads[0], 64);
+	}
+}
+
+static void records(int program, const char *mode, unsigned n_launches)
+{
+	const char *const words[] = { arguments[program], mode, NULL };
+	char *said = run_both(words, NULL);
+	struct warpspan_model *model = load("out");
+
+	holds_launches(model, n_launches);
+	assert_int_equal(count_files(), 1);
+	warpspan_model_destroy(model);
+	free(said);
+}
+
+static void driver_records(const char *mode, unsigned n_launches)
+{
+	const char *const words[] = { arguments[DRIVER], arguments[PTX], mode, NULL };
+	char *said = run_both(words, NULL);
+	struct warpspan_model *model = load("out");
+
+	holds_launches(model, n_launches);
+	warpspan_model_destroy(model);
+	free(said);
+}
+
+/* --- doors
+ * ------------------------------------------------------------------------------------------------------------- */
+
+static void records_every_way(int program)
+{
+	struct warpspan_model *model;
+
+	records(program, "ways", 8);
+	model = load("out");
+	assert_int_equal(count_api(model, WARPSPAN_API_CUDA_LAUNCH), 0);
+	assert_int_equal(count_api(model, WARPSPAN_API_CU_LAUNCH_COOPERATIVE_KERNEL), 1);
+	for (uint32_t i = 0; i < model->n_launches; i++)
+		assert_int_equal(model->launches[i].cluster[0], i == 6 ? 2 : 1);
+	warpspan_model_destroy(model);
+}
+
+static void the_shared_runtime_launches_each_once(void **state)
+{
+	records_every_way(SHARED);
+}
+
+static void the_static_runtime_launches_each_once(void **state)
+{
+	records_every_way(STATIC);
+}
+
+static void a_default_stream_per_thread_stays_one(void **state)
+{
+	records_every_way(PER_THREAD);
+}
+
+static void the_driver_launches_each_once_whatever_the_door(void **state)
+{
+	struct warpspan_model *model;
+
+	driver_records("doors", 10);
+	model = load("out");
+	assert_int_equal(count_api(model, WARPSPAN_API_CU_LAUNCH_KERNEL), 6);
+	assert_int_equal(count_api(model, WARPSPAN_API_CU_LAUNCH_KERNEL_EX), 2);
+	assert_int_equal(count_api(model, WARPSPAN_API_CU_LAUNCH_COOPERATIVE_KERNEL), 2);
+	warpspan_model_destroy(model);
+}
+
+static void odd_questions_get_the_drivers_answers(void **state)
+{
+	const char *const words[] = { arguments[DRIVER], arguments[PTX], "odd", NULL };
+	char *said = run_both(words, NULL);
+
+	assert_string_equal(said, "");
+	assert_int_equal(count_files(), 0);
+	free(said);
+}
+
+/* --- many, at once, and at the end
+ * --------------------------------------------------------------------------------------- */
+
+static void first_launches_of_many_threads_are_all_recorded(void **state)
+{
+	records(SHARED, "threads", 160);
+}
+
+static void thousands_of_launches_are_all_recorded(void **state)
+{
+	records(SHARED, "often", 2000);
+}
+
+static void launches_nobody_waits_for_are_recorded(void **state)
+{
+	records(SHARED, "leave", 10);
+}
+
+static void failing_launches_fail_as_ever(void **state)
+{
+	const char *const words[] = { arguments[SHARED], "fail", NULL };
+	char *said = run_both(words, NULL);
+	struct warpspan_model *model = load("out");
+
+	/* The runtime itself refuses the others. */
+	holds_launches(model, 1);
+	warpspan_model_destroy(model);
+	free(said);
+}
+
+static void launches_the_driver_refuses_are_recorded_as_that(void **state)
+{
+	const char *const words[] = { arguments[DRIVER], arguments[PTX], "fail", NULL };
+	char *said = run_both(words, NULL);
+	struct warpspan_model *model = load("out");
+
+	assert_int_equal(model->n_launches, 2);
+	assert_int_equal(model->launches[0].result, 1);
+	assert_int_equal(model->launches[1].result, 0);
+	assert_int_equal(model->n_slices, WARPS_PER_LAUNCH);
+	assert_int_equal(model->grids[0].host, 1);
+	warpspan_model_destroy(model);
+	free(said);
+}
+
+/* --- lives
+ * ------------------------------------------------------------------------------------------------------------- */
+
+static void a_reset_device_is_another_context(void **state)
+{
+	struct warpspan_model *model;
+
+	records(SHARED, "reset", 6);
+	model = load("out");
+	assert_int_equal(model->launches[5].context, 3);
+	warpspan_model_destroy(model);
+}
+
+static void destroyed_contexts_are_drained_first(void **state)
+{
+	driver_records("contexts", 12);
+}
+
+static void unloaded_modules_keep_their_names(void **state)
+{
+	driver_records("unload", 20);
+}
+
+static void libraries_are_attached_by_either_handle(void **state)
+{
+	driver_records("libraries", 6);
+}
+
+static void a_forked_child_is_silent(void **state)
+{
+	const char *const words[] = { arguments[SHARED], "fork", NULL };
+	char *said = run_both(words, NULL);
+	struct warpspan_model *model = load("out");
+	const char *first = strstr(said, "warpspan[");
+
+	holds_launches(model, 2);
+	assert_int_equal(count_files(), 1);
+	/* One line, of the parent. */
+	assert_non_null(first);
+	assert_null(strstr(first + 1, "warpspan["));
+	warpspan_model_destroy(model);
+	free(said);
+}
+
+/* --- trouble
+ * ----------------------------------------------------------------------------------------------------------- */
+
+static void a_program_without_instrumented_kernels_does_not_notice(void **state)
+{
+	const char *const words[] = { arguments[PLAIN], NULL };
+	char *said = run_both(words, "WARPSPAN_LOG=debug");
+
+	assert_string_equal(said, "");
+	assert_int_equal(count_files(), 0);
+	free(said);
+}
+
+/* Runs the driver program under a fault of the driver; it must not notice, and one line must say `why`. */
+static void goes_on_unprofiled(const char *mode, const char *fault, const char *why)
+{
+	const char *const words[] = { arguments[DRIVER], arguments[PTX], mode, NULL };
+	struct run run = { .environment = { "LD_PRELOAD", output, "WARPSPAN_FORMAT=none", "SIMGPU_QUIET=1" },
+			   .timeout_s = 60 };
+	struct run_result without, with;
+	const char *said;
+
+	for (unsigned i = 0; words[i] != NULL; i++)
+		run.arguments[i] = words[i];
+	(void)run_program(&run, &without);
+	run.environment[0] = preload;
+	run.environment[4] = fault;
+	(void)run_program(&run, &with);
+	assert_string_equal(with.out, without.out);
+	assert_int_equal(with.exit_status, without.exit_status);
+	said = strstr(with.err, why);
+	if (said == NULL)
+		fail_msg("'%s' is not in: %s", why, with.err);
+	assert_null(strstr(said + 1, why));
+	run_result_finish(&without);
+	run_result_finish(&with);
+}
+
+static void another_version_of_the_header_is_left_alone(void **state)
+{
+	struct warpspan_model *model;
+
+	goes_on_unprofiled("abi", NULL, "ABI version 77, this library has version 1");
+	model = load("out");
+	assert_int_equal(model->n_launches, 0);
+	assert_int_equal(counter(model, "abi_mismatch"), 3);
+	warpspan_model_destroy(model);
+}
+
+/* A fault is counted by its own calls: named again, it is the next call's. The program's own allocation is the first;
+ * ours come next, from 64 MiB down to 64 KiB. */
+#define FAULT "cuMemAlloc_v2:2:2"
+
+static void a_full_device_leaves_the_program_alone(void **state)
+{
+	struct warpspan_model *model;
+
+	goes_on_unprofiled("plain",
+			   "SIMGPU_FAULT=" FAULT "," FAULT "," FAULT "," FAULT "," FAULT "," FAULT "," FAULT "," FAULT
+			   "," FAULT "," FAULT "," FAULT,
+			   "no device memory for records");
+	model = load("out");
+	assert_int_equal(model->n_launches, 0);
+	assert_int_equal(counter(model, "no_memory"), 4);
+	warpspan_model_destroy(model);
+}
+
+static void a_nearly_full_device_gets_a_smaller_buffer(void **state)
+{
+	struct warpspan_model *model;
+
+	goes_on_unprofiled("plain", "SIMGPU_FAULT=" FAULT "," FAULT "," FAULT, "the device is nearly full");
+	model = load("out");
+	holds_launches(model, 4);
+	warpspan_model_destroy(model);
+}
+
+static void a_question_the_driver_refuses_is_asked_again(void **state)
+{
+	struct warpspan_model *model;
+
+	goes_on_unprofiled("plain", "SIMGPU_FAULT=cuModuleGetGlobal_v2:1:201", "CUDA_ERROR_INVALID_CONTEXT");
+	model = load("out");
+	holds_launches(model, 3);
+	assert_int_equal(counter(model, "lookup_error"), 1);
+	warpspan_model_destroy(model);
+}
+
+static void a_file_that_exists_is_not_touched(void **state)
+{
+	const char *const words[] = { arguments[SHARED], "leave", NULL };
+	struct run run = { .arguments = { words[0], words[1] },
+			   .environment = { preload, output, "WARPSPAN_FORMAT=json" } };
+
+	for (unsigned i = 0; i < 3; i++) {
+		static const char *const names[] = { "out", "out.1", "out.2" };
+		struct warpspan_model *model;
+		struct run_result result;
+
+		assert_int_equal(run_program(&run, &result), 42);
+		assert_int_equal(count_files(), 2 * (i + 1));
+		model = load(names[i]);
+		holds_launches(model, 10);
+		warpspan_model_destroy(model);
+		run_result_finish(&result);
+	}
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		T(the_shared_runtime_launches_each_once),
+		T(the_static_runtime_launches_each_once),
+		T(a_default_stream_per_thread_stays_one),
+		T(the_driver_launches_each_once_whatever_the_door),
+		T(odd_questions_get_the_drivers_answers),
+		T(first_launches_of_many_threads_are_all_recorded),
+		T(thousands_of_launches_are_all_recorded),
+		T(launches_nobody_waits_for_are_recorded),
+		T(failing_launches_fail_as_ever),
+		T(launches_the_driver_refuses_are_recorded_as_that),
+		T(a_reset_device_is_another_context),
+		T(destroyed_contexts_are_drained_first),
+		T(unloaded_modules_keep_their_names),
+		T(libraries_are_attached_by_either_handle),
+		T(a_forked_child_is_silent),
+		T(a_program_without_instrumented_kernels_does_not_notice),
+		T(another_version_of_the_header_is_left_alone),
+		T(a_full_device_leaves_the_program_alone),
+		T(a_nearly_full_device_gets_a_smaller_buffer),
+		T(a_question_the_driver_refuses_is_asked_again),
+		T(a_file_that_exists_is_not_touched),
+	};
+
+	if (argc != N_ARGUMENTS)
+		return 2;
+	for (int i = LIBRARY; i < N_ARGUMENTS; i++)
+		arguments[i] = realpath(argv[i], NULL);
+	(void)snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", arguments[LIBRARY]);
+	return cmocka_run_group_tests_name("doors", tests, NULL, NULL);
+}
