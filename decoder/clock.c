@@ -19,7 +19,8 @@
  * step (slacks), and the bound with them.
  *
  * Few pairs (a kernel of some microseconds under a 1024 ns tick) leave the slope wide open. Then it is taken from the
- * nearest epoch with a good one, else from the clock the driver states, moved into what the pairs allow.
+ * nearest epoch with a good one, else from the clock the driver states, moved into what the pairs allow. Where the
+ * stated clock is among the slopes the pairs allow, it is the likeliest of them and taken.
  */
 #include "clock.h"
 
@@ -48,10 +49,11 @@ static double greater(double a, double b)
 #define TICK_SAMPLE     4096  /* steps looked at one by one */
 #define HELD_UP_NS      256   /* held up for so long, a pair is left out, if another proves it */
 
-/* How far a warp may have been held up between its two readings, tried in turn, ns. The first is the step of the
- * counter itself. */
-static const double slacks[] = { 1, 8, 32, 128, 512 };
-#define N_SLACKS (sizeof(slacks) / sizeof(slacks[0]))
+/* How far a warp may have been held up between its two readings, tried in turn, ns. Some instructions of others always
+ * come in between; with less, short baselines would give a rate that looks precise and is not. */
+static const double slacks[] = { 8, 16, 32, 64, 128, 256, 512 };
+#define COUNTER_STEP_NS 1.0
+#define N_SLACKS        (sizeof(slacks) / sizeof(slacks[0]))
 
 /* An interval of one SM, relative to the first pair of the fit. */
 struct point {
@@ -381,6 +383,8 @@ static bool fit_slopes(struct fitter *fitter, uint64_t from_ns, uint64_t last_ns
 	epoch->one_rate = agree(fitter, fitter->fits, n_fits, &epoch->low, &epoch->high) == n_fits;
 	epoch->fitted = !epoch->loose && narrow(epoch->low, epoch->high);
 	epoch->period = (epoch->low + epoch->high) / 2;
+	if (fitter->nominal >= epoch->low && fitter->nominal <= epoch->high)
+		epoch->period = fitter->nominal;
 	return true;
 }
 
@@ -510,18 +514,58 @@ static void offset_range(const struct point *points, size_t n, double period, do
 	*ret_high = high;
 }
 
-/* Where warps were held up, intervals were widened, all of them; most did not need it. The offset that the most of the
- * intervals as they are allow is likelier than the middle of what all of them allow when widened. */
+/* All intervals are widened for the sake of warps that were held up; most did not need it. The offset that the most of
+ * the intervals as they are allow is likelier than the middle of what all of them allow when widened. */
 static double likeliest_offset(struct fitter *fitter, size_t n, double period, double middle, double low, double high)
 {
 	double least = low, most = high;
 	size_t n_ends = 0;
 	for (size_t i = 0; i < n; i++) {
 		const double offset = fitter->points[i].t - period * (fitter->points[i].c - middle);
-		n_ends = add_interval(fitter, n_ends, offset, offset + fitter->tick + slacks[0]);
+		n_ends = add_interval(fitter, n_ends, offset, offset + fitter->tick + COUNTER_STEP_NS);
 	}
 	most_shared(fitter, n_ends, &least, &most);
 	return clamp((least + most) / 2, low, high);
+}
+
+/* The highest value that any line through the intervals, with a slope in [low, high], has at count `c`; with sign -1,
+ * the lowest one, negated. As a function of the slope the highest value is concave, so it lies below its tangents at
+ * both ends, and below where these meet. */
+static double value_bound(const struct point *points, size_t n, double width, double low, double high, double c,
+			  double sign)
+{
+	const double ends[2] = { low, high };
+	double value[2] = { INFINITY, INFINITY }, change[2] = { 0, 0 };
+	for (int end = 0; end < 2; end++)
+		for (size_t i = 0; i < n; i++) {
+			const double limit = sign > 0 ? points[i].t + width : -points[i].t;
+			const double here = limit - sign * ends[end] * (points[i].c - c);
+			if (here < value[end]) {
+				value[end] = here;
+				change[end] = -sign * (points[i].c - c);
+			}
+		}
+	if (change[0] <= 0 || high <= low)
+		return value[0];
+	if (change[1] >= 0)
+		return value[1];
+	const double meeting = (value[1] - change[1] * high - value[0] + change[0] * low) / (change[0] - change[1]);
+	return value[0] + change[0] * (clamp(meeting, low, high) - low);
+}
+
+/* How far the line can be from the truth anywhere between the first and the last pair: the distance of two lines is
+ * greatest at one of the ends. */
+static double line_error(const struct point *points, size_t n, double width, double low, double high,
+			 const struct clock_line *line)
+{
+	double most = 0;
+	for (int end = 0; end < 2; end++) {
+		const double c = end == 0 ? points[0].c : points[n - 1].c;
+		const double told = line->at_origin + line->period * c;
+		most = greater(most, value_bound(points, n, width, low, high, c, 1) - told);
+		most = greater(most, told + value_bound(points, n, width, low, high, c, -1));
+	}
+	return most;
 }
 
 /* Chooses slope and offset of one SM in an epoch; points are those of gather(). */
@@ -529,7 +573,6 @@ static void choose_line(struct fitter *fitter, const struct clock_epoch *epoch, 
 {
 	const struct point *points = fitter->points;
 	const double middle = (points[0].c + points[n - 1].c) / 2;
-	const double reach = points[n - 1].c - middle;
 	struct sm_fit fit = { 0 };
 	for (size_t k = 0; k < N_SLACKS && !fit.feasible; k++) {
 		fit.width = fitter->tick + slacks[k];
@@ -548,14 +591,10 @@ static void choose_line(struct fitter *fitter, const struct clock_epoch *epoch, 
 	}
 	double offset_low, offset_high;
 	offset_range(points, n, line->period, middle, fit.width, &offset_low, &offset_high);
-	double offset = (offset_low + offset_high) / 2;
-	if (fit.feasible && fit.width > fitter->tick + slacks[0])
-		offset = likeliest_offset(fitter, n, line->period, middle, offset_low, offset_high);
+	const double offset = likeliest_offset(fitter, n, line->period, middle, offset_low, offset_high);
 	line->at_origin = offset - line->period * middle;
 	if (fit.feasible) {
-		const double tilt = greater(high - line->period, line->period - low);
-		const double half = greater(offset_high - offset, offset - offset_low);
-		line->error_ns = lesser(half + 2 * reach * tilt, fit.width);
+		line->error_ns = lesser(line_error(points, n, fit.width, low, high, line), fit.width);
 	} else {
 		/* No line fits. Lower ends are true whatever held a warp up: stay above them, and say what that costs.
 		 */
