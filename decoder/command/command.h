@@ -11,17 +11,17 @@
 
 #include <getopt.h>
 
-/* X(NAME, number, text) */
-#define EXIT_STATUSES(X)                                                                                        \
-	X(OK, 0, "done, nothing to complain about")                                                             \
-	X(TROUBLE, 1, "the capture is damaged or unreadable, or output failed; `check`: anything is wrong")     \
-	X(USAGE, 2, "wrong options or arguments")                                                               \
-	X(CANNOT_START, 125, "`run`: the library was not found")                                                \
-	X(CANNOT_RUN, 126, "`run`: the program cannot be executed or cannot be recorded (static, other class)") \
-	X(NOT_FOUND, 127, "`run`: the program was not found; otherwise `run` ends as the program does")
+/* X(NAME, number, the one command that has it or "", text) */
+#define EXIT_STATUSES(X)                                                                          \
+	X(OK, 0, "", "done, nothing to complain about")                                           \
+	X(TROUBLE, 1, "", "damaged or unreadable capture, failed output (check: anything wrong)") \
+	X(USAGE, 2, "", "wrong options or arguments")                                             \
+	X(CANNOT_START, 125, "run", "the library was not found")                                  \
+	X(CANNOT_RUN, 126, "run", "the program cannot be executed or recorded (static, ...)")     \
+	X(NOT_FOUND, 127, "run", "the program was not found; else the status is the program's")
 
 enum exit_status {
-#define X(name, number, text) EXIT_STATUS_##name = number,
+#define X(name, number, command, text) EXIT_STATUS_##name = number,
 	EXIT_STATUSES(X)
 #undef X
 };
@@ -76,6 +76,8 @@ void options_init(struct options *options, const struct command *command, const 
 		  unsigned n_specs, const char *notes, bool stop_early, int argc, char **argv);
 /* The index of the next option in specs (its argument in optarg), or OPTIONS_END or OPTIONS_EXIT. */
 int options_next(struct options *options);
+/* The list of exit statuses: those of one command, or (NULL) of all. */
+void print_exit_statuses(const struct command *command);
 /* A usage mistake, with a pointer to --help. Returns EXIT_STATUS_USAGE. */
 int options_mistake(const struct command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The one argument, the capture; NULL after a complaint. */

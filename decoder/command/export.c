@@ -88,8 +88,8 @@ int command_export(const struct command *command, int argc, char **argv)
 	int status;
 
 	options_init(&options, command, specs, sizeof(specs) / sizeof(specs[0]),
-		     "Files are replaced only when complete. Times are those of the device's global timer.\n", false,
-		     argc, argv);
+		     "Files are replaced only when complete. Times are those of the device's timer.\n", false, argc,
+		     argv);
 	for (int option; (option = options_next(&options)) != OPTIONS_END;) {
 		if (option == OPTIONS_EXIT)
 			return options.exit_status;

@@ -66,12 +66,8 @@ static int print_help(void)
 	for (unsigned i = 0; i < n_commands; i++)
 		printf("  %-10s %s\n", commands[i].name, commands[i].summary);
 	printf("\n"
-	       "`warpspan COMMAND --help` tells more. `warpspan --version` prints the version.\n"
-	       "\n"
-	       "exit status:\n");
-#define X(name, number, text) printf("  %-4d %s\n", number, text);
-	EXIT_STATUSES(X)
-#undef X
+	       "`warpspan COMMAND --help` tells more. `warpspan --version` prints the version.\n");
+	print_exit_statuses(NULL);
 	return finish_output(NULL, EXIT_STATUS_OK);
 }
 

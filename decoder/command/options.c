@@ -61,7 +61,7 @@ static void print_option(const struct option_spec *spec)
 	for (int at = HELP_COLUMN; *help;) {
 		const int n = (int)(strchrnul(help, ' ') - help);
 
-		if (at + n > 80 && at > HELP_COLUMN) {
+		if (at + 1 + n > 80 && at > HELP_COLUMN) {
 			printf("\n%*s", HELP_COLUMN, "");
 			at = HELP_COLUMN;
 		}
@@ -71,6 +71,27 @@ static void print_option(const struct option_spec *spec)
 			help++;
 	}
 	putchar('\n');
+}
+
+void print_exit_statuses(const struct command *command)
+{
+	static const struct {
+		int number;
+		const char *of, *text;
+	} statuses[] = {
+#define X(name, number, command, text) { number, command, text },
+		EXIT_STATUSES(X)
+#undef X
+	};
+
+	printf("\nexit status:\n");
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+		const bool of_all = *statuses[i].of == '\0';
+
+		if (of_all || !command || strcmp(command->name, statuses[i].of) == 0)
+			printf("  %-4d %s%s%s\n", statuses[i].number, statuses[i].of, of_all ? "" : ": ",
+			       statuses[i].text);
+	}
 }
 
 static int print_help(const struct options *options)
@@ -88,10 +109,7 @@ static int print_help(const struct options *options)
 		print_option(&common[i]);
 	if (options->notes)
 		printf("\n%s", options->notes);
-	printf("\nexit status:\n");
-#define X(name, number, text) printf("  %-4d %s\n", number, text);
-	EXIT_STATUSES(X)
-#undef X
+	print_exit_statuses(options->command);
 	return finish_output(options->command, EXIT_STATUS_OK);
 }
 

@@ -16,9 +16,10 @@ int command_report(const struct command *command, int argc, char **argv)
 	int status;
 
 	options_init(&options, command, specs, sizeof(specs) / sizeof(specs[0]),
-		     "count, warps: slices with both ends recorded, and the warps they are of; median and p99 are of their\n"
-		     "durations. share: of the time that all warps of the kernel lived; a region holds what is nested in it,\n"
-		     "and stands indented below the region it was first seen in. A capture whose program still runs is\n"
+		     "count, warps: slices with both ends recorded, and the warps they are of;\n"
+		     "median and p99 are of their durations. share: of the time that all warps of\n"
+		     "the kernel lived; a region holds what is nested in it, and stands indented\n"
+		     "below the region it was first seen in. A capture whose program still runs is\n"
 		     "reported as far as it is written. COLUMNS sets the width of the table.\n",
 		     false, argc, argv);
 	for (int option; (option = options_next(&options)) != OPTIONS_END;) {

@@ -22,6 +22,7 @@
 
 #define LIBRARY      "libwarpspan.so"
 #define NAME_BYTES   48u
+#define HELP_BYTES   256u
 #define MOST_HEADERS 4096u /* program headers looked at; real programs have a dozen */
 
 #if __SIZEOF_POINTER__ == 8
@@ -38,8 +39,8 @@ typedef Elf32_Phdr elf_program_header;
  */
 
 /* "WARPSPAN_EVENTS_PER_WARP" is --events-per-warp. The first setting with an initial gets it as its letter. */
-static void make_spec(const struct warpspan_setting_info *info, char name[NAME_BYTES], struct option_spec *spec,
-		      char *letters)
+static void make_spec(const struct warpspan_setting_info *info, char name[NAME_BYTES], char help[HELP_BYTES],
+		      struct option_spec *spec, char *letters)
 {
 	static const char *const arguments[] = {
 		[WARPSPAN_SETTING_TEXT] = "TEXT",  [WARPSPAN_SETTING_FORMATS] = "LIST",
@@ -50,7 +51,11 @@ static void make_spec(const struct warpspan_setting_info *info, char name[NAME_B
 	snprintf(name, NAME_BYTES, "%s", info->name + strlen(WARPSPAN_SETTING_PREFIX));
 	for (char *c = name; *c; c++)
 		*c = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
-	*spec = (struct option_spec){ .name = name, .argument = arguments[info->type], .help = info->help };
+	if (info->type == WARPSPAN_SETTING_TEXT || info->type == WARPSPAN_SETTING_FLAG)
+		snprintf(help, HELP_BYTES, "%s", info->help);
+	else
+		snprintf(help, HELP_BYTES, "%s (%s)", info->help, info->range);
+	*spec = (struct option_spec){ .name = name, .argument = arguments[info->type], .help = help };
 	if (!strchr(letters, name[0])) {
 		spec->letter = name[0];
 		letters[strlen(letters)] = name[0];
@@ -220,24 +225,23 @@ static int become(const struct command *command, char **argv)
 
 int command_run(const struct command *command, int argc, char **argv)
 {
-	static char names[WARPSPAN_N_SETTINGS][NAME_BYTES];
+	static char names[WARPSPAN_N_SETTINGS][NAME_BYTES], helps[WARPSPAN_N_SETTINGS][HELP_BYTES];
 	struct option_spec specs[WARPSPAN_N_SETTINGS + 1];
 	char letters[WARPSPAN_N_SETTINGS + 2] = "h";
 	const char *library = NULL;
 	struct options options;
 
 	for (unsigned i = 0; i < WARPSPAN_N_SETTINGS; i++)
-		make_spec(&warpspan_setting_infos[i], names[i], &specs[i], letters);
+		make_spec(&warpspan_setting_infos[i], names[i], helps[i], &specs[i], letters);
 	specs[WARPSPAN_N_SETTINGS] =
 		(struct option_spec){ .name = "library",
 				      .argument = "FILE",
 				      .help = "the " LIBRARY " to preload; default: the one beside this command" };
-	options_init(
-		&options, command, specs, WARPSPAN_N_SETTINGS + 1,
-		"Each option sets the environment variable WARPSPAN_... of its name; `warpspan settings` tells their\n"
-		"ranges. The same without this command:\n"
-		"  WARPSPAN_OUT=... LD_PRELOAD=.../" LIBRARY " COMMAND\n",
-		true, argc, argv);
+	options_init(&options, command, specs, WARPSPAN_N_SETTINGS + 1,
+		     "Each option sets the environment variable WARPSPAN_... of its name; `warpspan\n"
+		     "settings` tells their ranges. The same without this command:\n"
+		     "  WARPSPAN_OUT=... LD_PRELOAD=.../" LIBRARY " COMMAND\n",
+		     true, argc, argv);
 	for (int option; (option = options_next(&options)) != OPTIONS_END;) {
 		if (option == OPTIONS_EXIT)
 			return options.exit_status;
