@@ -84,6 +84,8 @@ static int add_cut_warps(struct losses *losses, const struct launches *launches)
 {
 	for (size_t i = 0; i < launches->segments->all.n; i++) {
 		const struct segment *segment = &launches->segments->all.items[i];
+		if (segment->head.words > losses->most_words)
+			losses->most_words = segment->head.words;
 		if (segment->n_lost == 0)
 			continue;
 		struct warpspan_lost *lost = lost_of(losses, launches->grids.items[segment->grid].kernel);
@@ -151,7 +153,8 @@ void warpspan_model_sufficient(const struct warpspan_model *model, uint64_t *ret
 			       uint32_t *ret_events_per_warp)
 {
 	uint64_t unheard = 0;
-	uint32_t words = 2;
+	/* One setting for all: those that lost nothing must not begin to. */
+	uint32_t words = model->most_words > 2 ? model->most_words : 2;
 	*ret_buffer_bytes = 0;
 	*ret_events_per_warp = 0;
 	if (model->n_lost_records == 0 && model->n_lost_warps == 0)

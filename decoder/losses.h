@@ -17,7 +17,7 @@ struct losses {
 	ARRAY(struct context_losses) contexts;
 	struct map by_context; /* number -> index */
 	uint64_t n_unheard_warps;
-	uint32_t most_words; /* of any warp that lost something */
+	uint32_t most_words; /* of any warp, whether it lost something or not */
 	ARRAY(struct warpspan_lost) lost;
 	struct map by_kernel; /* index of the kernel -> index in lost */
 };

@@ -284,6 +284,7 @@ static void hand_over(struct warpspan_model *model, struct decoding *decoding)
 	HAND_OVER(model->marks, model->n_marks, decoding->spans.marks);
 	HAND_OVER(model->unpaired, model->n_unpaired, decoding->spans.unpaired);
 	HAND_OVER(model->lost, model->n_lost, decoding->losses.lost);
+	model->most_words = decoding->losses.most_words;
 	/* The type of a counter has no name: the pointers are the same all the same. */
 	model->counters = (void *)decoding->meta.counters.items;
 	model->n_counters = (uint32_t)decoding->meta.counters.n;

@@ -169,6 +169,7 @@ struct warpspan_model {
 	uint64_t n_segments, n_records; /* read; decoded */
 	struct warpspan_lost *lost;
 	uint32_t n_lost;
+	uint32_t most_words;                   /* the most words any warp made, written or not */
 	uint64_t n_lost_records, n_lost_warps; /* totals over `lost`; warps: cut + unheard */
 	struct warpspan_unpaired *unpaired;
 	uint32_t n_unpaired;

@@ -187,11 +187,11 @@ static void emit(struct warpspan_context *context, const unsigned char *bytes, b
 	totals.segments++;
 	totals.records += n_records;
 	totals.warps++;
+	if (closed && segment->words > totals.most_words)
+		totals.most_words = segment->words;
 	if (closed && segment->records > n_records) {
 		totals.lost_records += segment->records - n_records;
 		totals.lost_warps++;
-		if (segment->words > totals.most_words)
-			totals.most_words = segment->words;
 	}
 	if (chunk.used >= CHUNK_BYTES)
 		flush(context);

@@ -34,7 +34,7 @@ struct warpspan_drain_totals {
 	uint64_t lost_records; /* made, but no room was left */
 	uint64_t lost_warps;   /* that lost some, or all */
 	uint64_t warps;        /* that recorded, or would have */
-	uint32_t most_words;   /* the most one of the losing warps made */
+	uint32_t most_words;   /* the most one warp made, whether it lost some or not */
 };
 struct warpspan_drain_totals warpspan_drain_totals(void);
 

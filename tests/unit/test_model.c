@@ -181,6 +181,31 @@ static void what_found_no_room_is_counted_by_kernel(void **state)
 	builder_destroy(b);
 }
 
+static void the_setting_that_suffices_suffices_for_the_warps_that_lost_nothing(void **state)
+{
+	struct builder *b = builder_create();
+	describe_sites(b);
+	for (uint32_t i = 0; i < 2; i++) {
+		/* the first makes 3 words and has room for 2, the second makes 9 and has room for them */
+		struct warp warp = warp_open(
+			b, &(struct warp_place){ .grid_id = 1, .grid = { 2 }, .block = { i }, .room = i == 0 ? 2 : 10 },
+			1000);
+		for (uint32_t k = 0; k < (i == 0 ? 3 : 9); k++)
+			warp_mark(&warp, SITE(TILE), 1100 + 10 * k);
+		warp_close(&warp, 2000);
+		builder_segment(b, &warp);
+	}
+	builder_finish(b);
+	struct warpspan_model *model = builder_load(b, WARPSPAN_OK);
+	uint64_t buffer = 0;
+	uint32_t events = 0;
+	assert_int_equal(model->n_lost_records, 1);
+	warpspan_model_sufficient(model, &buffer, &events);
+	assert_int_equal(events, 10);
+	warpspan_model_destroy(model);
+	builder_destroy(b);
+}
+
 static void nothing_lost_asks_for_no_setting(void **state)
 {
 	struct builder *b = small_capture();
@@ -410,6 +435,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_capture_comes_back_as_written),
 		cmocka_unit_test(what_found_no_room_is_counted_by_kernel),
+		cmocka_unit_test(the_setting_that_suffices_suffices_for_the_warps_that_lost_nothing),
 		cmocka_unit_test(nothing_lost_asks_for_no_setting),
 		cmocka_unit_test(absurd_losses_ask_for_no_more_than_there_can_be),
 		cmocka_unit_test(counters_keep_their_last_value),

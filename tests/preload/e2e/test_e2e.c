@@ -263,8 +263,8 @@ static void twenty_thousand_blocks_fit_or_are_counted(void **state)
 	assert_int_equal(model->n_damage, 0);
 	warpspan_model_destroy(model);
 
-	run_recorded(program("many_blocks"), "tight", (const char *[3]){ "WARPSPAN_FORMAT=none", "WARPSPAN_BUFFER=4M" },
-		     &result);
+	run_recorded(program("many_blocks"), "tight",
+		     (const char *[3]){ "WARPSPAN_FORMAT=none", "WARPSPAN_BUFFER=64K" }, &result);
 	assert_int_equal(result.exit_status, 0);
 	assert_string_equal(result.out, "many_blocks: 20000 blocks, no error\n");
 	assert_holds(result.err, "insufficient space");
