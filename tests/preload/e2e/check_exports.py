@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""check_exports.py CAPTURE.wspan - the two timelines beside a capture, read by other people's code, hold the same slices.
+"""check_exports.py BUILD EXAMPLE... - the two timelines of an example, read by other people's code, hold the same slices.
 
-The .pftrace is parsed with the protobuf classes of the Python package `perfetto`, the .json.gz with the json module. Slices
+Runs each example under the library (the environment leads to simgpu). The .pftrace is parsed with the protobuf classes of the Python package `perfetto`, the .json.gz with the json module. Slices
 are compared as (name, start, duration, file, line); nesting is checked on every track of both. Exit status 77 when
 the package is not installed.
 """
 import collections
 import gzip
 import json
+import os
+import subprocess
 import sys
+import tempfile
 
 try:
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
@@ -124,18 +127,28 @@ def read_json(path):
     return slices, instants
 
 
-def main():
-    base = sys.argv[1].removesuffix(".wspan")
+def compare(base):
     proto_slices, proto_instants = read_pftrace(base + ".pftrace")
     json_slices, json_instants = read_json(base + ".json.gz")
-    def times(slices):
-        return collections.Counter(slices)
-    difference = times(proto_slices) - times(json_slices) + (times(json_slices) - times(proto_slices))
+    of_proto, of_json = collections.Counter(proto_slices), collections.Counter(json_slices)
+    difference = (of_proto - of_json) + (of_json - of_proto)
     for slice_ in list(difference)[:10]:
         print("only in one of the two:", slice_)
     print(f"{len(proto_slices)} slices and {proto_instants} instants in the .pftrace, "
           f"{len(json_slices)} and {json_instants} in the .json.gz, {sum(difference.values())} differ")
-    sys.exit(bool(difference) or proto_instants != json_instants or not proto_slices)
+    return not difference and proto_instants == json_instants and len(proto_slices) > 0
+
+
+def main():
+    build, examples = sys.argv[1], sys.argv[2:]
+    good = bool(examples)
+    with tempfile.TemporaryDirectory() as folder:
+        for example in examples:
+            base = os.path.join(folder, example)
+            subprocess.run([os.path.join(build, "decoder", "warpspan"), "run", "--out", base, "--",
+                            os.path.join(build, "device_rt", "examples", example)], check=True)
+            good = compare(base) and good
+    sys.exit(not good)
 
 
 if __name__ == "__main__":
