@@ -523,7 +523,10 @@ static bool check_shape(struct sim_launch_state *state)
 			      "kernel %s needs %u + %u bytes of shared memory, a block may have %u", function->name,
 			      state->dynamic_shared_offset, launch->dynamic_shared_bytes,
 			      config->shared_bytes_per_block_optin);
-	state->shared_bytes = state->dynamic_shared_offset + launch->dynamic_shared_bytes;
+	/* Without a dynamic part the end is exact, not rounded up to where that part would start. */
+	state->shared_bytes = launch->dynamic_shared_bytes == 0
+				      ? function->shared_bytes
+				      : state->dynamic_shared_offset + launch->dynamic_shared_bytes;
 	if (!check_cluster(state))
 		return false;
 	state->n_clusters = blocks / state->cluster_blocks;
