@@ -177,7 +177,7 @@ static void add_source_cell(struct table *table, const struct warpspan_region *r
 }
 
 /* Where the regions are, for terminals too narrow for a column: in two columns if that fits. */
-static void print_sources(const struct warpspan_model *model, const uint32_t *rows, uint32_t n_rows, FILE *out,
+static bool print_sources(const struct warpspan_model *model, const uint32_t *rows, uint32_t n_rows, FILE *out,
 			  unsigned columns)
 {
 	const size_t half = (columns - 4) / 2;
@@ -201,8 +201,9 @@ static void print_sources(const struct warpspan_model *model, const uint32_t *ro
 			table_add(table, "");
 	}
 	fputc('\n', out);
-	table_print(table, out, 2, false, columns);
+	const bool fine = table_print(table, out, 2, false, columns);
 	table_destroy(table);
+	return fine;
 }
 
 static bool print_regions(const struct warpspan_model *model, const struct warpspan_stats *stats,
@@ -227,14 +228,14 @@ static bool print_regions(const struct warpspan_model *model, const struct warps
 	for (uint32_t i = 0; i < kernel->n_rows; i++)
 		add_region_row(table, &model->regions[rows[i]], &stats->regions[rows[i]], with_cut, wide);
 	fputc('\n', out);
-	const bool fine = table_print(table, out, 2, !wide, columns);
+	bool fine = table_print(table, out, 2, !wide, columns);
 	table_destroy(table);
 	if (fine && with_cut)
 		text_paragraph(
 			out, 2, 2, columns,
 			"cut: slices whose end was not recorded; they are in the timeline, not in these numbers.");
 	if (fine && !wide)
-		print_sources(model, rows, kernel->n_rows, out, columns);
+		fine = print_sources(model, rows, kernel->n_rows, out, columns);
 	return fine;
 }
 

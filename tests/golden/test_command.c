@@ -10,6 +10,7 @@
 
 #include <cjson/cJSON.h>
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -192,6 +193,34 @@ static void what_was_lost_is_said_with_the_settings_that_suffice(void **state)
 	assert_int_equal(lost, 48);
 	cJSON_Delete(root);
 	run_result_finish(&result);
+}
+
+/* What the preloaded library does at the end of a session. */
+static void a_session_ends_with_one_line_and_leaves_errno_alone(void **state)
+{
+	struct warpspan_error error;
+	char *text = NULL;
+	size_t n_bytes = 0;
+	FILE *report = open_memstream(&text, &n_bytes);
+
+	write_capture(in_folder("s.wspan"), 8);
+	errno = 1234;
+	assert_int_equal(
+		warpspan_export(in_folder("s.wspan"), WARPSPAN_EXPORT_PFTRACE | WARPSPAN_EXPORT_JSON, report, &error),
+		WARPSPAN_OK);
+	assert_int_equal(errno, 1234);
+	assert_holds(error.text, "insufficient space: 48 records of 4 warps lost in step(float*)");
+	assert_holds(error.text, "unpaired records: 8 begins whose end was lost");
+	assert_int_equal(access(in_folder("s.pftrace"), F_OK), 0);
+	assert_int_equal(access(in_folder("s.json.gz"), F_OK), 0);
+	fclose(report);
+	assert_holds(text, "warpspan report of ");
+	free(text);
+	write_capture(in_folder("g.wspan"), 64);
+	assert_int_equal(warpspan_export(in_folder("g.wspan"), 0, NULL, &error), WARPSPAN_OK);
+	assert_string_equal(error.text, "");
+	assert_int_equal(warpspan_export("/nonexistent.wspan", 0, NULL, &error), WARPSPAN_IO);
+	assert_holds(error.text, "/nonexistent.wspan");
 }
 
 static void damage_is_told_with_its_offset_and_the_rest_is_shown(void **state)
@@ -383,6 +412,7 @@ int main(int argc, char **argv)
 		T(a_good_capture_is_ok_in_every_way),
 		T(export_writes_both_files_and_says_where),
 		T(what_was_lost_is_said_with_the_settings_that_suffice),
+		T(a_session_ends_with_one_line_and_leaves_errno_alone),
 		T(damage_is_told_with_its_offset_and_the_rest_is_shown),
 		T(a_reader_that_goes_away_is_no_news),
 		T(help_and_version_are_everywhere),
