@@ -102,8 +102,12 @@ static CUresult devices_create(void)
 	for (int i = 0; i < n; i++) {
 		struct device *device = &driver.devices[i];
 
-		if (sim_device_create(&config, &device->sim) != SIM_OK)
+		if (sim_device_create(&config, &device->sim) != SIM_OK) {
+			driver_note("device %d could not be made: no room for its memory (SIMGPU_MEMORY) among the "
+				    "process's addresses",
+				    i);
 			return CUDA_ERROR_OUT_OF_MEMORY;
+		}
 		device->ordinal = i;
 		device->config = config;
 		driver.n_devices = i + 1;

@@ -5,7 +5,8 @@
  * Simulated time. Every host thread has a virtual host time (host_thread.now_ns) that only its own calls move: an
  * enqueue adds a fixed cost, a wait moves it to the end of what was waited for. An operation starts at the latest of
  * the end of its predecessor in the stream, the ends of what it waits for, and the virtual time of its enqueue; its
- * duration follows from its inputs. Nothing reads a wall clock, so a program's timestamps do not depend on how the
+ * duration follows from its inputs. A new thread starts at 0: what it was told by others it learns by waiting for
+ * their work. Nothing reads a wall clock, so a program's timestamps do not depend on how the
  * machine schedules the workers, and a thread that only copies on a non-blocking stream of its own shifts nobody's.
  *
  * Order. A stream is a FIFO. Work on the legacy stream follows all earlier work of the context's blocking streams,

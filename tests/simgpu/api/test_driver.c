@@ -306,6 +306,34 @@ static void contexts_stack_and_reset(void **state)
 	OK(cuMemAlloc(&buffer, 256));
 }
 
+/* A fault poisons the context it happened in, and no other. */
+static void a_fault_stays_in_its_context(void **state)
+{
+	CUcontext other;
+	CUmodule elsewhere;
+	CUfunction function;
+	CUdeviceptr nowhere = 0x100, address;
+	unsigned int value = 1;
+	CUstreamCaptureStatus capture;
+	void *pointers[] = { &nowhere, &value };
+
+	OK(cuCtxCreate(&other, NULL, 0, device));
+	OK(cuModuleLoadData(&elsewhere, ptx));
+	OK(cuModuleGetFunction(&function, elsewhere, "fill"));
+	OK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, pointers, NULL));
+	assert_int_equal(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+	assert_int_equal(cuMemAlloc(&address, 16), CUDA_ERROR_ILLEGAL_ADDRESS);
+	assert_int_equal(cuStreamIsCapturing(NULL, &capture), CUDA_ERROR_ILLEGAL_ADDRESS);
+	assert_int_equal(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, pointers, NULL),
+			 CUDA_ERROR_ILLEGAL_ADDRESS);
+	OK(cuCtxPushCurrent(context));
+	OK(cuMemAlloc(&address, 16));
+	OK(cuMemFree(address));
+	OK(cuCtxPopCurrent(NULL));
+	OK(cuCtxDestroy(other));
+	OK(cuCtxSynchronize());
+}
+
 /* --- memory --- */
 
 static void pointers_know_what_they_are(void **state)
@@ -538,6 +566,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_handle_is_refused),
 		cmocka_unit_test(graphs_are_not_supported),
 		cmocka_unit_test(contexts_stack_and_reset),
+		cmocka_unit_test(a_fault_stays_in_its_context),
 		cmocka_unit_test(pointers_know_what_they_are),
 		cmocka_unit_test(host_memory_is_registered_once),
 		cmocka_unit_test(a_pageable_source_is_taken_before_the_call_returns),

@@ -139,6 +139,15 @@ static void a_missing_function_is_not_found(void **state)
 	run_result_finish(&result);
 }
 
+static void two_devices_are_apart(void **state)
+{
+	struct run run = { .arguments = { program("two_devices") }, .environment = { "SIMGPU_DEVICES=2" } };
+	struct run_result result;
+
+	run_expecting(&run, 0, &result);
+	run_result_finish(&result);
+}
+
 static void no_device_is_an_error_code(void **state)
 {
 	struct run run = { .arguments = { program("vector_add") }, .environment = { "SIMGPU_DEVICES=0" } };
@@ -227,6 +236,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_call_log_names_each_call),
 		cmocka_unit_test(the_nth_call_fails_on_request),
 		cmocka_unit_test(a_missing_function_is_not_found),
+		cmocka_unit_test(two_devices_are_apart),
 		cmocka_unit_test(no_device_is_an_error_code),
 		cmocka_unit_test(an_old_driver_lacks_new_functions),
 		cmocka_unit_test(without_ptx_the_line_says_what_to_do),
