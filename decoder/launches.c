@@ -61,6 +61,13 @@ static int compare_shapes(struct shape a, struct shape b)
 	return a.a != b.a ? compare_u64(a.a, b.a) : compare_u64(a.b, b.b);
 }
 
+/* The same shape in another context is another one. */
+static void shape_key(struct shape shape, uint32_t context, uint64_t *ret_a, uint64_t *ret_b)
+{
+	*ret_a = shape.a ^ (uint64_t)context * 0x9e3779b97f4a7c15ull;
+	*ret_b = shape.b;
+}
+
 /* --- grouping --------------------------------------------------------------------------------------------------------
  */
 
@@ -142,19 +149,37 @@ static int has_repetition(const struct launches *launches, const uint32_t *order
 	return result;
 }
 
-/* Splits segments of one shape, in order of time, where warps come again. `seen` tells for each warp of which launch
- * (counted from 0) it was last. */
-static int split_by_repetition(struct launches *launches, const uint32_t *order, size_t n)
+/* Some segments in a row that are one launch. */
+struct piece {
+	size_t first, n;
+	enum warpspan_match match;
+};
+
+typedef ARRAY(struct piece) piece_array;
+
+static int add_piece(piece_array *pieces, size_t first, size_t end, enum warpspan_match match)
+{
+	struct piece *piece = array_add(pieces);
+	if (piece == NULL)
+		return WARPSPAN_NO_MEMORY;
+	*piece = (struct piece){ first, end - first, match };
+	return WARPSPAN_OK;
+}
+
+/* Splits segments [first, end) of the order, which is one of time, where warps come again. `seen` tells for each warp
+ * of which launch (counted from 0) it was last. */
+static int split_by_repetition(const struct launches *launches, const uint32_t *order, size_t first, size_t end,
+			       piece_array *pieces)
 {
 	const struct segment *segments = launches->segments->all.items;
 	struct map seen = { 0 };
 	int result = WARPSPAN_OK;
-	size_t begin = 0,
-	       quiet = 0; /* quiet: the last one that started when all before it (of this launch) had ended */
+	/* quiet: the last one that started when all before it (of this launch) had ended */
+	size_t begin = first, quiet = first;
 	uint32_t n_launches = 0;
 	uint64_t busy_until = 0;
 	enum warpspan_match match = WARPSPAN_MATCH_REPEAT;
-	for (size_t i = 0; i < n && result == WARPSPAN_OK;) {
+	for (size_t i = first; i < end && result == WARPSPAN_OK;) {
 		const struct segment *segment = &segments[order[i]];
 		uint64_t a, b;
 		warp_key(segment, &a, &b);
@@ -162,11 +187,11 @@ static int split_by_repetition(struct launches *launches, const uint32_t *order,
 			quiet = i;
 		if (map_find(&seen, a, b) == n_launches) {
 			const bool sure = quiet > begin;
-			const size_t end = sure ? quiet : i;
-			result = add_grid(launches, order + begin, end - begin, sure ? match : WARPSPAN_MATCH_UNSURE);
+			const size_t cut = sure ? quiet : i;
+			result = add_piece(pieces, begin, cut, sure ? match : WARPSPAN_MATCH_UNSURE);
 			match = sure ? WARPSPAN_MATCH_REPEAT : WARPSPAN_MATCH_UNSURE;
 			n_launches++;
-			begin = quiet = i = end; /* what came since the quiet moment is looked at again, once */
+			begin = quiet = i = cut; /* what came since the quiet moment is looked at again, once */
 			busy_until = 0;
 			continue;
 		}
@@ -176,24 +201,88 @@ static int split_by_repetition(struct launches *launches, const uint32_t *order,
 			busy_until = segment->end_ns;
 		i++;
 	}
-	if (result == WARPSPAN_OK)
-		result = add_grid(launches, order + begin, n - begin, match);
 	map_finish(&seen);
+	return result == WARPSPAN_OK ? add_piece(pieces, begin, end, match) : result;
+}
+
+static int by_site_and_start(const void *left, const void *right, void *opaque)
+{
+	const struct segment *segments = opaque;
+	const struct segment *a = &segments[*(const uint32_t *)left], *b = &segments[*(const uint32_t *)right];
+	return a->head.site != b->head.site ? (a->head.site < b->head.site ? -1 : 1) : by_launch(left, right, opaque);
+}
+
+/* The same, each WS_OPEN site on its own. Sorts the order by site. */
+static int split_sites_by_repetition(const struct launches *launches, uint32_t *order, size_t n, piece_array *pieces)
+{
+	const struct segment *segments = launches->segments->all.items;
+	int result = WARPSPAN_OK;
+	qsort_r(order, n, sizeof(*order), by_site_and_start, launches->segments->all.items);
+	for (size_t at = 0, end; at < n && result == WARPSPAN_OK; at = end) {
+		for (end = at + 1; end < n && segments[order[end]].head.site == segments[order[at]].head.site;)
+			end++;
+		result = split_by_repetition(launches, order, at, end, pieces);
+	}
 	return result;
 }
 
-/* Counts the launches of each context that succeeded. */
+/* Splits the segments of one shape on a device with a constant %gridid. Two kernels of one shape have the same warps,
+ * but not the same WS_OPEN sites; and one kernel may have several sites. The log tells which it is: it knows how many
+ * launches of the shape there were. */
+static int split_shape(struct launches *launches, uint32_t *order, size_t n)
+{
+	const struct segment *first = &launches->segments->all.items[order[0]];
+	uint64_t a, b;
+	shape_key(shape_of_segment(&first->head), first->context, &a, &b);
+	const uint32_t n_logged = map_find(&launches->logged_shapes, a, b);
+	piece_array together = { 0 }, apart = { 0 };
+	uint32_t *order_apart = NULL;
+	int result = split_by_repetition(launches, order, 0, n, &together);
+	if (result == WARPSPAN_OK && n_logged != MAP_NONE && together.n < n_logged) {
+		order_apart = malloc(n * sizeof(*order_apart));
+		if (order_apart == NULL)
+			result = WARPSPAN_NO_MEMORY;
+		else
+			result = split_sites_by_repetition(launches, memcpy(order_apart, order, n * sizeof(*order)), n,
+							   &apart);
+	}
+	const bool by_site = apart.n > 0 && apart.n == n_logged;
+	const piece_array *pieces = by_site ? &apart : &together;
+	const bool unsure = launches->complete && n_logged != MAP_NONE && pieces->n != n_logged;
+	for (size_t i = 0; i < pieces->n && result == WARPSPAN_OK; i++) {
+		const struct piece *piece = &pieces->items[i];
+		result = add_grid(launches, (by_site ? order_apart : order) + piece->first, piece->n,
+				  unsure ? WARPSPAN_MATCH_UNSURE : piece->match);
+	}
+	free(order_apart);
+	free(together.items);
+	free(apart.items);
+	return result;
+}
+
+static int count_up(struct map *map, uint64_t a, uint64_t b)
+{
+	const uint32_t before = map_find(map, a, b);
+	return map_set(map, a, b, before == MAP_NONE ? 1 : before + 1) < 0 ? WARPSPAN_NO_MEMORY : WARPSPAN_OK;
+}
+
+/* Counts the launches that succeeded, by context and by shape. */
 static int count_successes(struct launches *launches)
 {
-	for (uint32_t i = 0; i < launches->n_log; i++) {
+	int result = WARPSPAN_OK;
+	for (uint32_t i = 0; i < launches->n_log && result == WARPSPAN_OK; i++) {
 		const struct warpspan_launch *launch = &launches->log[i];
+		struct shape shape;
+		uint64_t a, b;
 		if (launch->result != 0)
 			continue;
-		const uint32_t before = map_find(&launches->successes, launch->context, 0);
-		if (map_set(&launches->successes, launch->context, 0, before == MAP_NONE ? 1 : before + 1) < 0)
-			return WARPSPAN_NO_MEMORY;
+		result = count_up(&launches->successes, launch->context, 0);
+		if (result < 0 || !shape_of_launch(launch, &shape))
+			continue;
+		shape_key(shape, launch->context, &a, &b);
+		result = count_up(&launches->logged_shapes, a, b);
 	}
-	return WARPSPAN_OK;
+	return result;
 }
 
 /* The end of the run of segments that agree with the first in context and, if asked for, %gridid and shape. */
@@ -213,7 +302,7 @@ static size_t run_end(const struct launches *launches, const uint32_t *order, si
 }
 
 /* The segments of one context, sorted. */
-static int group_context(struct launches *launches, const uint32_t *order, size_t n)
+static int group_context(struct launches *launches, uint32_t *order, size_t n)
 {
 	const bool one_id = run_end(launches, order, n, true, false) == n;
 	const bool one_shape = run_end(launches, order, n, true, true) == n;
@@ -231,7 +320,7 @@ static int group_context(struct launches *launches, const uint32_t *order, size_
 			end < id_end || (at > 0 && launches->segments->all.items[order[at]].head.grid_id ==
 							   launches->segments->all.items[order[at - 1]].head.grid_id);
 		if (constant)
-			result = split_by_repetition(launches, order + at, end);
+			result = split_shape(launches, order + at, end);
 		else
 			result = add_grid(launches, order + at, end,
 					  unsure || mixed ? WARPSPAN_MATCH_UNSURE : WARPSPAN_MATCH_GRID_ID);
@@ -313,6 +402,7 @@ struct side {
 	struct shape shape;
 	uint32_t index; /* in the log or the grids */
 	uint64_t order; /* number of the launch; %gridid, or start where that is constant */
+	uint32_t site;  /* of a grid: one of its WS_OPENs */
 	uint32_t context;
 };
 
@@ -419,19 +509,46 @@ static uint32_t only_kernel(const struct launches *launches, const struct side *
 			    : map_find(&launches->kernels_by_number, launches->log[hosts[0].index].kernel, 0);
 }
 
+/* Would pairing these up in order give each WS_OPEN site one kernel? Where grids are in order of their start, which
+ * need not be that of the launches, kernels mixed up at one site betray it. */
+static int check_sites(const struct launches *launches, const struct side *grids, const struct side *hosts, size_t n,
+		       bool *ret_good)
+{
+	struct map kernel_of_site = { 0 };
+	int result = WARPSPAN_OK;
+	*ret_good = true;
+	for (size_t i = 0; i < n && *ret_good && result == WARPSPAN_OK; i++) {
+		if (launches->grids.items[grids[i].index].match == WARPSPAN_MATCH_GRID_ID)
+			continue;
+		const uint32_t kernel = launches->log[hosts[i].index].kernel;
+		const uint32_t before = map_find(&kernel_of_site, grids[i].site, 0);
+		*ret_good = before == MAP_NONE || before == kernel;
+		if (kernel != MAP_NONE && map_set(&kernel_of_site, grids[i].site, 0, kernel) < 0)
+			result = WARPSPAN_NO_MEMORY;
+	}
+	map_finish(&kernel_of_site);
+	return result;
+}
+
 /* Rules 2 and 3, for the grids and launches of one shape. */
-static void join_by_shape(struct launches *launches, const struct side *grids, size_t n_grids, const struct side *hosts,
-			  size_t n_hosts)
+static int join_by_shape(struct launches *launches, const struct side *grids, size_t n_grids, const struct side *hosts,
+			 size_t n_hosts)
 {
 	const uint32_t kernel = only_kernel(launches, hosts, n_hosts);
 	const bool prefix = n_hosts > n_grids && kernel != MAP_NONE && !launches->complete && !launches->lost_warps;
+	bool pair = n_grids == n_hosts || prefix;
+	if (pair && kernel == MAP_NONE) {
+		const int result = check_sites(launches, grids, hosts, n_grids, &pair);
+		if (result < 0)
+			return result;
+	}
 	for (size_t i = 0; i < n_grids; i++) {
-		struct warpspan_grid *grid = &launches->grids.items[grids[i].index];
-		if (n_grids == n_hosts || prefix)
+		if (pair)
 			pair_up(launches, &grids[i], &hosts[i]);
 		else if (kernel != MAP_NONE)
-			grid->kernel = kernel;
+			launches->grids.items[grids[i].index].kernel = kernel;
 	}
+	return WARPSPAN_OK;
 }
 
 static int join_context(struct launches *launches, struct side *grids, size_t n_grids, struct side *hosts,
@@ -443,14 +560,16 @@ static int join_context(struct launches *launches, struct side *grids, size_t n_
 	qsort(grids, n_grids, sizeof(*grids), by_shape_and_order);
 	if (n_hosts > 1)
 		qsort(hosts, n_hosts, sizeof(*hosts), by_shape_and_order);
-	for (size_t at = 0; at < n_grids;) {
+	int result = WARPSPAN_OK;
+	for (size_t at = 0; at < n_grids && result == WARPSPAN_OK;) {
 		size_t n_alike, n_candidates;
 		shape_part(grids + at, n_grids - at, grids[at].shape, &n_alike);
 		const size_t first = shape_part(hosts, n_hosts, grids[at].shape, &n_candidates);
-		join_by_shape(launches, grids + at, n_alike, n_candidates > 0 ? hosts + first : NULL, n_candidates);
+		result = join_by_shape(launches, grids + at, n_alike, n_candidates > 0 ? hosts + first : NULL,
+				       n_candidates);
 		at += n_alike;
 	}
-	return WARPSPAN_OK;
+	return result;
 }
 
 static int collect_sides(struct launches *launches, side_array *grids, side_array *hosts)
@@ -474,7 +593,10 @@ static int collect_sides(struct launches *launches, side_array *grids, side_arra
 	}
 	for (size_t i = 0; i < launches->segments->all.n; i++) {
 		const struct segment *segment = &launches->segments->all.items[i];
-		grids->items[segment->grid].shape = shape_of_segment(&segment->head);
+		struct side *side = &grids->items[segment->grid];
+		side->shape = shape_of_segment(&segment->head);
+		if (side->site == 0 || segment->head.site < side->site)
+			side->site = segment->head.site;
 	}
 	for (size_t i = 0; i < grids->n; i++) {
 		const struct warpspan_grid *grid = &launches->grids.items[i];
@@ -612,6 +734,7 @@ void launches_finish(struct launches *launches)
 {
 	free(launches->grids.items);
 	map_finish(&launches->successes);
+	map_finish(&launches->logged_shapes);
 	map_finish(&launches->kernels_by_number);
 	map_finish(&launches->kernels_by_site);
 	launches->grids.items = NULL;

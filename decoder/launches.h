@@ -20,6 +20,7 @@ struct launches {
 	bool lost_warps; /* some warps found no segment: whole launches may be missing */
 	ARRAY(struct warpspan_grid) grids;
 	struct map successes;         /* context -> launches of it in the log that succeeded */
+	struct map logged_shapes;     /* context and shape -> the same */
 	struct map kernels_by_number; /* number -> index */
 	struct map kernels_by_site;   /* module, WS_OPEN site -> index; SITE_OF_SEVERAL: not one kernel's own */
 };

@@ -274,6 +274,59 @@ static void a_constant_id_and_launches_that_overlap_are_unsure(void **state)
 	warpspan_model_destroy(model);
 }
 
+static void a_constant_id_and_two_kernels_of_one_shape_are_told_apart_by_their_sites(void **state)
+{
+	struct builder *b = with_kernels();
+	for (int i = 0; i < 6; i++) {
+		launch(b, 1 + i % 2, 4);
+		run_grid(b, 1, 4, SITE(i % 2), 1000 + 2000 * i);
+	}
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 6);
+	for (uint32_t i = 0; i < 6; i++) {
+		assert_int_equal(model->grids[i].match, WARPSPAN_MATCH_REPEAT);
+		assert_int_equal(model->grids[i].n_warps, 4);
+		expect_grid(model, i, i % 2 ? "u" : "k", i + 1);
+	}
+	warpspan_model_destroy(model);
+}
+
+static void two_sites_of_one_kernel_stay_together_under_a_constant_id(void **state)
+{
+	struct builder *b = with_kernels();
+	for (int i = 0; i < 3; i++) {
+		launch(b, 1, 4);
+		run_grid(b, 1, 4, SITE(OPEN_K), 1000 + 2000 * i); /* the producer opens here, */
+		run_grid(b, 1, 4, SITE(OPEN_U), 1010 + 2000 * i); /* the consumer there */
+	}
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(model->grids[i].n_warps, 8);
+		expect_grid(model, i, "k", i + 1);
+	}
+	warpspan_model_destroy(model);
+}
+
+static void kernels_mixed_up_at_a_site_are_not_believed(void **state)
+{
+	/* k and u launched in turn on two streams; u's first grid starts before k's. */
+	struct builder *b = with_kernels();
+	for (int i = 0; i < 4; i++)
+		launch(b, 1 + i % 2, 4);
+	run_grid(b, 1, 4, SITE(OPEN_U), 900);
+	run_grid(b, 1, 4, SITE(OPEN_K), 1100);
+	run_grid(b, 1, 4, SITE(OPEN_K), 3000);
+	run_grid(b, 1, 4, SITE(OPEN_U), 5000);
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 4);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(host_of(model, i), 0);
+	assert_string_equal(kernel_of(model, 0), "kernel at kernel.cu:20");
+	assert_string_equal(kernel_of(model, 1), "kernel at kernel.cu:10");
+	warpspan_model_destroy(model);
+}
+
 static void constant_ids_of_different_shapes_are_different_launches(void **state)
 {
 	struct builder *b = with_kernels();
@@ -353,6 +406,9 @@ int main(void)
 		cmocka_unit_test(a_constant_id_is_split_where_warps_come_again),
 		cmocka_unit_test(a_constant_id_and_a_warp_that_found_no_segment),
 		cmocka_unit_test(a_constant_id_and_launches_that_overlap_are_unsure),
+		cmocka_unit_test(a_constant_id_and_two_kernels_of_one_shape_are_told_apart_by_their_sites),
+		cmocka_unit_test(two_sites_of_one_kernel_stay_together_under_a_constant_id),
+		cmocka_unit_test(kernels_mixed_up_at_a_site_are_not_believed),
 		cmocka_unit_test(constant_ids_of_different_shapes_are_different_launches),
 		cmocka_unit_test(a_recorder_opened_again_in_one_launch_does_not_split_it),
 		cmocka_unit_test(contexts_do_not_mix),
