@@ -53,7 +53,8 @@ enum sim_status {
 	SIM_ILLEGAL_ADDRESS,
 	SIM_MISALIGNED_ADDRESS,
 	SIM_ILLEGAL_INSTRUCTION,
-	SIM_TRAP, /* trap, or a failed device-side assertion */
+	SIM_TRAP,
+	SIM_ASSERT, /* a failed device-side assertion */
 	SIM_LAUNCH_OUT_OF_RESOURCES,
 	SIM_STOPPED, /* sim_device_stop() ended a running grid */
 };

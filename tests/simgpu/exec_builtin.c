@@ -220,7 +220,7 @@ static void assert_failed(struct sim_warp *warp, const struct ptx_insn *insn, ui
 			(uint32_t)param_u64(warp, 2, lane), function, warp->block->ctaid[0], warp->block->ctaid[1],
 			warp->block->ctaid[2], warp->tid[0][each], warp->tid[1][each], warp->tid[2][each], message);
 	}
-	warp_fault(warp, insn, lane, SIM_TRAP, "assertion failed");
+	warp_fault(warp, insn, lane, SIM_ASSERT, "assertion failed");
 }
 
 ptx_exec_fn *sim_builtin(const char *name)

@@ -110,6 +110,8 @@ CUresult result_of(enum sim_status status)
 		return CUDA_ERROR_ILLEGAL_INSTRUCTION;
 	case SIM_TRAP:
 		return CUDA_ERROR_LAUNCH_FAILED;
+	case SIM_ASSERT:
+		return CUDA_ERROR_ASSERT;
 	case SIM_LAUNCH_OUT_OF_RESOURCES:
 		return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
 	case SIM_STOPPED:

@@ -2,6 +2,7 @@
 // Errors: what is refused at once, what poisons the context, and what a reset mends.
 #include "check.h"
 
+#include <assert.h>
 #include <unistd.h>
 
 __device__ int survivor = 11;
@@ -14,6 +15,11 @@ __global__ void write_to(int *to)
 __global__ void stop_here()
 {
 	__trap();
+}
+
+__global__ void claim(int n)
+{
+	assert(n == 1);
 }
 
 __global__ void bump()
@@ -55,7 +61,9 @@ static void fault_sticks_until_reset(int *bad, cudaError_t expected)
 	bump<<<1, 1>>>();
 	OK(cudaDeviceSynchronize());
 	OK(cudaMalloc(&p, sizeof(int)));
-	if (bad)
+	if (expected == cudaErrorAssert)
+		claim<<<1, 1>>>(2);
+	else if (bad)
 		write_to<<<1, 1>>>(bad);
 	else
 		stop_here<<<1, 1>>>();
@@ -82,7 +90,9 @@ int main()
 {
 	wrong_shapes_are_refused_and_forgotten();
 	fault_sticks_until_reset((int *)0x40, cudaErrorIllegalAddress);
+	fault_sticks_until_reset((int *)0x200000000001, cudaErrorMisalignedAddress);
 	fault_sticks_until_reset(NULL, cudaErrorLaunchFailure);
+	fault_sticks_until_reset(NULL, cudaErrorAssert);
 	puts("errors ok");
 	return 0;
 }
