@@ -6,7 +6,9 @@
 #include "command.h"
 #include "text.h"
 
+#include <cjson/cJSON.h>
 #include <inttypes.h>
+#include <string.h>
 
 static void print_session(const struct warpspan_model *model)
 {
@@ -62,6 +64,54 @@ static void print_counts(const struct warpspan_model *model)
 	printf("%s in the source\n", text_counted(a, model->n_regions, "place"));
 }
 
+/* What META chunks describe, but for the counters: those are cumulative, and their number says nothing. */
+static const char *const objects[] = { "session", "device", "context", "module", "kernel" };
+#define N_OBJECTS (sizeof(objects) / sizeof(objects[0]))
+
+static void count_object(const struct capture_chunk *chunk, uint64_t n[N_OBJECTS])
+{
+	cJSON *root = cJSON_ParseWithLength((const char *)chunk->payload, chunk->payload_bytes);
+
+	for (size_t i = 0; root && i < N_OBJECTS; i++)
+		n[i] += cJSON_GetObjectItemCaseSensitive(root, objects[i]) != NULL;
+	cJSON_Delete(root);
+}
+
+static uint64_t count_sites(const struct capture_chunk *chunk)
+{
+	struct warpspan_stored_site site;
+	uint64_t n = 0, at = 0;
+
+	while (at + sizeof(site) <= chunk->payload_bytes) {
+		memcpy(&site, chunk->payload + at, sizeof(site));
+		const uint64_t bytes = sizeof(site) + (uint64_t)site.name_bytes + site.file_bytes;
+
+		if (bytes > chunk->payload_bytes - at)
+			break;
+		n++;
+		at += (bytes + 7) & ~(uint64_t)7;
+	}
+	return n;
+}
+
+/* The contents of META and SITES chunks, counted. */
+static void print_contents(const struct capture *capture)
+{
+	uint64_t n[N_OBJECTS] = { 0 }, n_sites = 0;
+	char count[TEXT_NUMBER_BYTES];
+
+	for (size_t i = 0; i < capture->chunks.n; i++) {
+		if (capture->chunks.items[i].type == WARPSPAN_CHUNK_META)
+			count_object(&capture->chunks.items[i], n);
+		else if (capture->chunks.items[i].type == WARPSPAN_CHUNK_SITES)
+			n_sites += count_sites(&capture->chunks.items[i]);
+	}
+	printf("holds     %s", text_counted(count, n_sites, "site"));
+	for (size_t i = 0; i < N_OBJECTS; i++)
+		printf(", %s", text_counted(count, n[i], objects[i]));
+	putchar('\n');
+}
+
 /* How many chunks of each type, and their bytes. */
 static bool print_chunks(const struct command *command, const char *path)
 {
@@ -89,6 +139,7 @@ static bool print_chunks(const struct command *command, const char *path)
 		if (types[i].n)
 			printf("chunks    %-9s %s, %s\n", capture_chunk_type_text(i), text_count(count, types[i].n),
 			       text_bytes(size, types[i].bytes));
+	print_contents(capture);
 	capture_close(capture);
 	return true;
 }

@@ -131,6 +131,7 @@ static void a_good_capture_is_ok_in_every_way(void **state)
 	run(&result, 0, "info", in_folder("good.wspan"), NULL, NULL, NULL);
 	assert_holds(result.out, "1 in the host's log, 1 seen on the device");
 	assert_holds(result.out, "chunks    segments  4, ");
+	assert_holds(result.out, "5 sites, 1 session, 1 device, 1 context, 1 module, 1 kernel\n");
 	run_result_finish(&result);
 	run(&result, 0, "report", "--json", in_folder("good.wspan"), NULL, NULL);
 	cJSON *root = cJSON_Parse(result.out);
