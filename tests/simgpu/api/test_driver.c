@@ -9,8 +9,11 @@
 
 #include <cuda.h>
 #include <cudaTypedefs.h>
+#include <dirent.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -537,6 +540,39 @@ static void threads_share_a_context(void **state)
 	}
 }
 
+/* A signal sent to the process must find one of the program's threads, never a worker. */
+static void workers_block_every_signal(void **state)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *entry;
+	int n_workers = 0;
+
+	OK(cuMemsetD8(buffer, 0, 4));
+	OK(cuCtxSynchronize());
+	assert_non_null(tasks);
+	while ((entry = readdir(tasks))) {
+		char path[300], line[256];
+		unsigned long long blocked = 0;
+		FILE *file;
+
+		if (entry->d_name[0] == '.' || atoi(entry->d_name) == getpid())
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status", entry->d_name);
+		file = fopen(path, "r");
+		if (!file) /* it has ended meanwhile */
+			continue;
+		while (fgets(line, sizeof(line), file))
+			sscanf(line, "SigBlk: %llx", &blocked);
+		fclose(file);
+		assert_true(blocked & 1ULL << (SIGINT - 1));
+		assert_true(blocked & 1ULL << (SIGUSR2 - 1));
+		assert_true(blocked & 1ULL << (SIGTERM - 1));
+		n_workers++;
+	}
+	closedir(tasks);
+	assert_true(n_workers > 0);
+}
+
 /* A child of fork() has none of the driver's threads: it is told so, and its exit disturbs nothing. */
 static void a_forked_child_is_refused(void **state)
 {
@@ -573,6 +609,7 @@ int main(void)
 		cmocka_unit_test(rectangles_keep_to_their_rows),
 		cmocka_unit_test(proc_addresses_follow_version_and_flags),
 		cmocka_unit_test(threads_share_a_context),
+		cmocka_unit_test(workers_block_every_signal),
 		cmocka_unit_test(a_forked_child_is_refused),
 	};
 
