@@ -143,6 +143,7 @@ static enum warpspan_counter prepare_context(struct warpspan_context *context)
 		atomic_store_explicit(&context->state, WARPSPAN_CONTEXT_FAILED, memory_order_release);
 		return WARPSPAN_COUNTER_no_memory;
 	}
+	context->arena_bytes = context->arenas->arena_bytes;
 	atomic_store_explicit(&context->state, WARPSPAN_CONTEXT_READY, memory_order_release);
 	return WARPSPAN_N_COUNTERS;
 }

@@ -28,6 +28,8 @@
 #define PERIOD_NS   (10 * WARPSPAN_NS_PER_MS)
 #define SHORTEST_NS (2 * WARPSPAN_NS_PER_MS)
 #define LONGEST_NS  (500 * WARPSPAN_NS_PER_MS)
+/* While a kernel runs. */
+#define LONGEST_BUSY_NS (50 * WARPSPAN_NS_PER_MS)
 /* Counters go into the file this often while they change. */
 #define COUNTERS_NS (1 * WARPSPAN_NS_PER_S)
 
@@ -166,10 +168,12 @@ static void lose(struct warpspan_context *context, CUresult error)
 	atomic_store_explicit(&context->state, WARPSPAN_CONTEXT_FAILED, memory_order_release);
 }
 
-/* Whether anything moved. */
-static bool drain_all(enum warpspan_drain_mode mode)
+/* Whether anything moved; *ret_unfinished: whether segments are open. */
+static bool drain_all(enum warpspan_drain_mode mode, bool *ret_unfinished)
 {
 	bool moved = false;
+
+	*ret_unfinished = false;
 
 	for (struct warpspan_context *context = NULL; (context = warpspan_registry_next_context(context)) != NULL;) {
 		const bool retiring = atomic_load_explicit(&context->retiring, memory_order_acquire);
@@ -185,6 +189,7 @@ static bool drain_all(enum warpspan_drain_mode mode)
 			lose(context, found.error);
 		leave();
 		moved = moved || found.moved;
+		*ret_unfinished = *ret_unfinished || found.unfinished;
 	}
 	warpspan_drain_launches();
 	return moved;
@@ -198,6 +203,11 @@ static void write_counters(uint64_t *last_ns, bool now)
 		return;
 	*last_ns = time;
 	warpspan_meta_counters();
+}
+
+static uint64_t slower(uint64_t pace_ns, uint64_t longest_ns)
+{
+	return pace_ns * 2 < longest_ns ? pace_ns * 2 : longest_ns;
 }
 
 static void *run(void *unused)
@@ -217,13 +227,13 @@ static void *run(void *unused)
 		const uint64_t begin_ns = warpspan_now_ns();
 		const uint64_t launches = warpspan_launch_log_last();
 		uint64_t flushes;
-		bool moved, urgent;
+		bool moved, unfinished, urgent;
 
 		pthread_mutex_lock(&lock);
 		flushes = flushes_asked;
 		stop = stop_asked;
 		pthread_mutex_unlock(&lock);
-		moved = drain_all(stop ? WARPSPAN_DRAIN_ALL : WARPSPAN_DRAIN_CLOSED);
+		moved = drain_all(stop ? WARPSPAN_DRAIN_ALL : WARPSPAN_DRAIN_CLOSED, &unfinished);
 		write_counters(&counters_ns, stop);
 		if (warpspan_output_failed())
 			atomic_store_explicit(&warpspan_off, true, memory_order_relaxed);
@@ -237,8 +247,8 @@ static void *run(void *unused)
 			break;
 		if (moved || launches != launches_seen)
 			pace_ns = PERIOD_NS;
-		else if (pace_ns < LONGEST_NS)
-			pace_ns = pace_ns * 2 < LONGEST_NS ? pace_ns * 2 : LONGEST_NS;
+		else
+			pace_ns = slower(pace_ns, unfinished ? LONGEST_BUSY_NS : LONGEST_NS);
 		launches_seen = launches;
 		if (!urgent) {
 			const uint64_t took_ns = warpspan_now_ns() - begin_ns;

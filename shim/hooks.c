@@ -133,5 +133,11 @@ void *warpspan_hook_for_query(const char *name, int version, cuuint64_t flags, v
 		    (hook->version == hooks[best].version && hook->stream == STREAM_PTSZ))
 			best = i;
 	}
-	return best < 0 ? real : exchange((enum warpspan_hook)best, real);
+	if (best < 0)
+		return real;
+	/* A caller newer than the headers we were compiled with may have been given a form we do not know, with other
+	 * parameters. Then the pointer must be that of the exported function of the form we know. */
+	if (version > CUDA_VERSION && !warpspan_loader_is_symbol(real, hooks[best].name))
+		return real;
+	return exchange((enum warpspan_hook)best, real);
 }

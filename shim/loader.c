@@ -222,6 +222,14 @@ static bool in_driver(const void *address)
 	       strncmp(table.soname, DRIVER_SONAME_PREFIX, strlen(DRIVER_SONAME_PREFIX)) == 0;
 }
 
+bool warpspan_loader_is_symbol(const void *address, const char *name)
+{
+	Dl_info info;
+
+	return dladdr(address, &info) != 0 && info.dli_saddr == address && info.dli_sname != NULL &&
+	       strcmp(info.dli_sname, name) == 0;
+}
+
 bool warpspan_loader_has_driver(void)
 {
 	void *handle = dlopen(DRIVER_SONAME, RTLD_NOLOAD | RTLD_LAZY);

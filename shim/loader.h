@@ -15,6 +15,9 @@ void *warpspan_loader_find_version(void *handle, const char *name, const char *v
  * or it is `not_this`. Leaves no dlerror() of its own. */
 void *warpspan_loader_find_driver(const char *name, const void *not_this);
 
+/* Whether `address` is where the object it lies in exports `name`. */
+bool warpspan_loader_is_symbol(const void *address, const char *name);
+
 /* Whether libcuda is loaded. */
 bool warpspan_loader_has_driver(void);
 

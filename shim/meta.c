@@ -207,7 +207,7 @@ static void announce_context(const struct warpspan_context *context)
 		announce_device(context->device);
 	put_number(&object, "number", context->number);
 	put_number(&object, "device", context->device);
-	put_u64(&object, "arena_bytes", context->arenas->arena_bytes);
+	put_u64(&object, "arena_bytes", context->arena_bytes);
 	end(&object, "context");
 }
 
@@ -235,8 +235,10 @@ static void announce_kernel(const struct warpspan_kernel *kernel)
 void warpspan_meta_announce(void)
 {
 	for (struct warpspan_context *context = NULL; (context = warpspan_registry_next_context(context)) != NULL;) {
+		/* Also one that is gone already: its launches are in the log. */
 		if (context->announced ||
-		    atomic_load_explicit(&context->state, memory_order_acquire) != WARPSPAN_CONTEXT_READY)
+		    atomic_load_explicit(&context->state, memory_order_acquire) == WARPSPAN_CONTEXT_NEW ||
+		    context->arena_bytes == 0)
 			continue;
 		announce_context(context);
 		context->announced = true;

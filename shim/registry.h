@@ -35,6 +35,7 @@ struct warpspan_context {
 	uint32_t number;                            /* from 1: one per generation of a handle */
 	_Atomic(enum warpspan_context_state) state; /* release once everything below is in place */
 	struct warpspan_arenas *arenas;             /* set before READY; its host side is the collector's */
+	uint64_t arena_bytes;                       /* set before READY: size of each arena */
 	atomic_int suspended;                       /* > 0: the program is destroying it, the collector keeps out */
 	atomic_bool retiring;                       /* about to be destroyed: open segments are written as they are */
 	bool announced;                             /* collector: it is in the capture */

@@ -325,13 +325,13 @@ static void say_not_recorded(void)
 	}
 }
 
-/* Everything `path` less its extension was written to. */
-static void say_files(void)
+/* `exported`: the timelines were written as well. */
+static void say_files(bool exported)
 {
 	const char *path = warpspan_output_path();
 	const int base = (int)(strlen(path) - strlen(".wspan"));
-	const bool pftrace = (settings.format & WARPSPAN_FORMAT_PFTRACE) != 0;
-	const bool json = (settings.format & WARPSPAN_FORMAT_JSON) != 0;
+	const bool pftrace = exported && (settings.format & WARPSPAN_FORMAT_PFTRACE) != 0;
+	const bool json = exported && (settings.format & WARPSPAN_FORMAT_JSON) != 0;
 
 	warpspan_info("%llu launches, %llu records: %.*s.wspan%s%s",
 		      (unsigned long long)warpspan_counted(WARPSPAN_COUNTER_launches_recorded),
@@ -372,6 +372,8 @@ static bool export_all(void)
 
 static void finish(void)
 {
+	bool exported;
+
 	if (!quiesce_all())
 		warpspan_warn("kernels still run after %llu s: their records are written as far as they have come",
 			      EXIT_PATIENCE_NS / WARPSPAN_NS_PER_S);
@@ -382,10 +384,11 @@ static void finish(void)
 		return;
 	}
 	warpspan_output_finish();
-	if (!export_all())
+	exported = export_all();
+	if (!exported)
 		say_lost();
 	say_not_recorded();
-	say_files();
+	say_files(exported);
 }
 
 /* Runs on the thread that called exit(). */
