@@ -317,10 +317,11 @@ bool failures_notes(const struct warpspan_model *model, const struct warpspan_st
 		     "of warps may hold several launches: neither grid ids nor repetition tell them apart.");
 	note_counted(out, columns, &told, n_unknown, "grid",
 		     "seen on the device without a matching launch in the host's log.");
-	note_counted(out, columns, &told, model->n_repairs, "slice", "moved or trimmed so that all tracks nest.");
-	note_counted(out, columns, &told, model->n_wraps_unplaced, "gap",
-		     "longer than a turn of the 32-bit cycle counter whose place among the records is not known: "
-		     "times of these warps may be off by whole turns.");
+	note_counted(out, columns, &told, model->n_repairs, "warp",
+		     "with a cycle counter that ran backwards: such records keep the time of the one before.");
+	note_counted(out, columns, &told, model->n_wraps_unplaced, "turn",
+		     "of a 32-bit cycle counter (some two seconds) between records, but not known between which: times "
+		     "of these warps may be off by whole turns.");
 	for (uint32_t i = 0; i < model->n_clocks; i++) {
 		if (model->clocks[i].fitted)
 			continue;

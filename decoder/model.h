@@ -3,12 +3,13 @@
  * model.h - what a capture says, in the form every writer and analysis reads.
  *
  * Built by the stages in order, each a file: capture (validate chunks) -> segments (index, unwrap cycle counters) ->
- * launches (group segments, join with the host's log) -> clock (fit cycles to nanoseconds) -> spans (pair, nest,
- * classify) -> this. Invariants once warpspan_model_load() has returned:
+ * clock (fit cycles to nanoseconds) -> launches (group segments, join with the host's log) -> spans (pair, nest,
+ * classify), losses -> this. Invariants once warpspan_model_load() has returned:
  *   - times are nanoseconds of the device's %globaltimer, 64 bits, and every slice has end >= start;
- *   - the slices of a track are sorted by start, longer first, and nest: of two slices either one holds the other or
- *     they do not overlap; touching is not overlapping. What did not nest was moved and counted (n_repairs);
- *   - nothing is lost silently: records made = records in slices and marks + those counted in `losses` and `unpaired`.
+ *   - the slices of a track are sorted by start (among equal ones in the order they began, so one that holds another
+ *     comes first) and nest: of two slices either one holds the other or they do not overlap; touching is not
+ *     overlapping. `depth` says which of the two it is where a slice has no length;
+ *   - nothing is lost silently: records made = records in slices and marks + those counted in `lost` and `unpaired`.
  * Arrays are owned by the model; indices refer to the arrays of the same model; UINT32_MAX is "none".
  */
 #ifndef WARPSPAN_MODEL_H
@@ -48,7 +49,7 @@ struct warpspan_grid {
 	uint32_t host; /* index into launches; NONE: no launch of the host's log fits */
 	enum warpspan_match match;
 	uint32_t grid[3], threads[3], cluster[3];
-	uint64_t start_ns, end_ns; /* first open, last close (or last record) */
+	uint64_t start_ns, end_ns; /* first open; last close, or the latest time seen on the device where n_open > 0 */
 	uint32_t n_warps;          /* segments */
 	uint32_t n_open;           /* of them still open */
 	uint64_t n_records;        /* decoded */
@@ -173,8 +174,8 @@ struct warpspan_model {
 	uint64_t n_lost_records, n_lost_warps; /* totals over `lost`; warps: cut + unheard */
 	struct warpspan_unpaired *unpaired;
 	uint32_t n_unpaired;
-	uint64_t n_repairs;        /* slices snapped or moved so that tracks nest */
-	uint64_t n_wraps_unplaced; /* gaps longer than a turn of the 32-bit counter whose place is not known */
+	uint64_t n_repairs; /* segments whose cycle counter ran backwards: such records were put at the one before */
+	uint64_t n_wraps_unplaced; /* turns of 32-bit counters that passed between records, not known between which */
 	struct {
 		char *name;
 		uint64_t value;
