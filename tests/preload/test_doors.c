@@ -4,7 +4,7 @@
  * without the library, and each launch is in the capture once, with all its records.
  *
  * Arguments: the library; doors.cu with the shared runtime, with the stand-in for the static one, with a default
- * stream per thread; driver.c; the PTX of kernels.cu; a CUDA program without instrumented kernels.
+ * stream per thread; driver.c; the PTX of kernels.cu; a CUDA program without instrumented kernels; bypass.c, plugin.cu.
  */
 #include "support.h"
 
@@ -20,7 +20,7 @@
 
 #define WARPS_PER_LAUNCH 8u
 
-enum { LIBRARY = 1, SHARED, STATIC, PER_THREAD, DRIVER, PTX, PLAIN, N_ARGUMENTS };
+enum { LIBRARY = 1, SHARED, STATIC, PER_THREAD, DRIVER, PTX, PLAIN, BYPASS, PLUGIN, N_ARGUMENTS };
 static char *arguments[N_ARGUMENTS];
 static char preload[4096], output[4096];
 static char folder[64];
@@ -199,6 +199,19 @@ static void the_driver_launches_each_once_whatever_the_door(void **state)
 	warpspan_model_destroy(model);
 }
 
+/* The runtime reaches the driver past us; its own door is still ours. */
+static void a_runtime_past_the_drivers_door_launches_each_once(void **state)
+{
+	const char *const words[] = { arguments[BYPASS], arguments[PLUGIN], NULL };
+	char *said = run_both(words, NULL);
+	struct warpspan_model *model = load("out");
+
+	holds_launches(model, 4);
+	assert_int_equal(count_api(model, WARPSPAN_API_CUDA_LAUNCH), 4);
+	warpspan_model_destroy(model);
+	free(said);
+}
+
 static void odd_questions_get_the_drivers_answers(void **state)
 {
 	const char *const words[] = { arguments[DRIVER], arguments[PTX], "odd", NULL };
@@ -280,6 +293,20 @@ static void unloaded_modules_keep_their_names(void **state)
 static void libraries_are_attached_by_either_handle(void **state)
 {
 	driver_records("libraries", 6);
+}
+
+/* The kernel that faults takes its context along; what was drained before is kept. */
+static void a_fault_of_the_program_stays_its_own(void **state)
+{
+	const char *const words[] = { arguments[SHARED], "fault", NULL };
+	char *said = run_both(words, "SIMGPU_QUIET=1");
+	struct warpspan_model *model = load("out");
+
+	assert_int_equal(model->n_launches, 3);
+	assert_true(model->n_slices >= WARPS_PER_LAUNCH);
+	assert_non_null(strstr(said, "what was not read yet is lost"));
+	warpspan_model_destroy(model);
+	free(said);
 }
 
 static void a_forked_child_is_silent(void **state)
@@ -415,6 +442,7 @@ int main(int argc, char **argv)
 		T(the_static_runtime_launches_each_once),
 		T(a_default_stream_per_thread_stays_one),
 		T(the_driver_launches_each_once_whatever_the_door),
+		T(a_runtime_past_the_drivers_door_launches_each_once),
 		T(odd_questions_get_the_drivers_answers),
 		T(first_launches_of_many_threads_are_all_recorded),
 		T(thousands_of_launches_are_all_recorded),
@@ -425,6 +453,7 @@ int main(int argc, char **argv)
 		T(destroyed_contexts_are_drained_first),
 		T(unloaded_modules_keep_their_names),
 		T(libraries_are_attached_by_either_handle),
+		T(a_fault_of_the_program_stays_its_own),
 		T(a_forked_child_is_silent),
 		T(a_program_without_instrumented_kernels_does_not_notice),
 		T(another_version_of_the_header_is_left_alone),

@@ -137,6 +137,7 @@ static void readers_never_find_another_kernel(void **state)
 		(void)snprintf(name, sizeof(name), "k%zu", i);
 		of_handle[i] = make_kernel(1, 0x800, name);
 	}
+	warpspan_registry_next_epoch();
 	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(pthread_create(&readers[i], NULL, look_up, NULL), 0);
 	for (size_t i = 0; i < 300000; i++) {

@@ -139,6 +139,20 @@ static void fail_first()
 	print_data(data);
 }
 
+/* 1 launch that is drained, 1 that faults, 1 after it. */
+static void fault()
+{
+	int *data = make_data();
+	step<<<BLOCKS, THREADS>>>(data);
+	print_data(data);
+	cudaDeviceSynchronize();
+	usleep(200000);
+	step<<<BLOCKS, THREADS>>>(nullptr);
+	printf("fault: %s\n", cudaGetErrorName(cudaDeviceSynchronize()));
+	step<<<BLOCKS, THREADS>>>(data);
+	printf("after it: %s\n", cudaGetErrorName(cudaGetLastError()));
+}
+
 /* 2000 launches, faster than they are drained. */
 static void launch_often()
 {
@@ -154,9 +168,10 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)();
 	} modes[] = {
-		{ "ways", launch_every_way }, { "threads", launch_from_threads }, { "reset", reset_in_between },
-		{ "fork", fork_in_between },  { "leave", leave_without_waiting }, { "fail", fail_first },
-		{ "often", launch_often },
+		{ "ways", launch_every_way },       { "threads", launch_from_threads },
+		{ "reset", reset_in_between },      { "fork", fork_in_between },
+		{ "leave", leave_without_waiting }, { "fail", fail_first },
+		{ "often", launch_often },          { "fault", fault },
 	};
 	for (const auto &mode : modes)
 		if (argc == 2 && strcmp(argv[1], mode.name) == 0) {
