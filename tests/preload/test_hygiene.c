@@ -2,7 +2,7 @@
  *
  * test_hygiene.c - what the library brings into a process: libc only, the names of hooks.def, a few bytes of TLS.
  *
- * Argument: the library.
+ * Arguments: the library, shim/README.md. With --print instead: the table of hooks for README.md.
  */
 #include "run.h"
 #include "support.h"
@@ -14,7 +14,7 @@
 /* Surplus static TLS is scarce: the loader keeps about 1.6 KB for all preloaded and late libraries together. */
 #define MOST_TLS_BYTES 63ul
 
-static const char *library;
+static const char *library, *readme;
 
 static const char *const exported[] = {
 	"dlsym",
@@ -127,6 +127,24 @@ static void it_avoids_private_symbols_of_glibc(void **state)
 	free(out);
 }
 
+/* One row for each hook, as README.md has them. */
+static const char hook_table[] = "| function | since | what for |\n"
+				 "| --- | --- | --- |\n"
+#define WARPSPAN_HOOK(name, asked, version, stream, parameters, arguments, before, after, purpose) \
+	"| `" #name "` | " #version " | " purpose " |\n"
+#define WARPSPAN_RUNTIME_HOOK(name, parameters, arguments, view, purpose) "| `" #name "` | | " purpose " |\n"
+#include "hooks.def"
+	;
+
+static void the_readme_has_the_table_of_hooks(void **state)
+{
+	char *text = output_of((const char *const[]){ "cat", readme, NULL });
+
+	if (strstr(text, hook_table) == NULL)
+		fail_msg("shim/README.md has another table than hooks.def; --print writes it:\n%s", hook_table);
+	free(text);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -135,10 +153,14 @@ int main(int argc, char **argv)
 		cmocka_unit_test(it_keeps_little_per_thread),
 		cmocka_unit_test(it_stays_loaded_and_binds_at_once),
 		cmocka_unit_test(it_avoids_private_symbols_of_glibc),
+		cmocka_unit_test(the_readme_has_the_table_of_hooks),
 	};
 
-	if (argc != 2)
+	if (argc == 2 && strcmp(argv[1], "--print") == 0)
+		return fputs(hook_table, stdout) < 0;
+	if (argc != 3)
 		return 2;
 	library = argv[1];
+	readme = argv[2];
 	return cmocka_run_group_tests_name("hygiene", tests, NULL, NULL);
 }
