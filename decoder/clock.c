@@ -76,7 +76,8 @@ struct fitter {
 	struct device_clock *clock;
 	const struct clock_pair *pairs;
 	size_t n_pairs;
-	uint64_t *timers; /* all of them, ascending */
+	uint64_t *timers; /* ascending; those of pairs that were left out, too */
+	size_t n_timers;
 	struct sm_range *sms;
 	size_t n_sms;
 	double tick;
@@ -393,7 +394,7 @@ static bool fit_slopes(struct fitter *fitter, uint64_t from_ns, uint64_t last_ns
 
 static size_t first_timer_from(const struct fitter *fitter, uint64_t from_ns)
 {
-	size_t low = 0, high = fitter->n_pairs;
+	size_t low = 0, high = fitter->n_timers;
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 		if (fitter->timers[middle] < from_ns)
@@ -408,7 +409,7 @@ static size_t first_timer_from(const struct fitter *fitter, uint64_t from_ns)
 static bool cut_place(const struct fitter *fitter, uint64_t from_ns, uint64_t last_ns, uint64_t *ret_cut_ns)
 {
 	const size_t first = first_timer_from(fitter, from_ns);
-	size_t end = last_ns == UINT64_MAX ? fitter->n_pairs : first_timer_from(fitter, last_ns + 1);
+	size_t end = last_ns == UINT64_MAX ? fitter->n_timers : first_timer_from(fitter, last_ns + 1);
 	if (end - first < 4 || fitter->timers[first] == fitter->timers[end - 1])
 		return false;
 	const size_t quarter = (end - first) / 4;
@@ -698,18 +699,15 @@ static int find_sms(struct fitter *fitter)
 	fitter->points = malloc(FIT_POINTS_MAX * sizeof(*fitter->points));
 	fitter->hull_low = malloc(FIT_POINTS_MAX * sizeof(*fitter->hull_low));
 	fitter->hull_high = malloc(FIT_POINTS_MAX * sizeof(*fitter->hull_high));
-	fitter->timers = malloc(fitter->n_pairs * sizeof(*fitter->timers));
 	if (fitter->sms == NULL || fitter->fits == NULL || fitter->ends == NULL || fitter->points == NULL ||
-	    fitter->hull_low == NULL || fitter->hull_high == NULL || fitter->timers == NULL)
+	    fitter->hull_low == NULL || fitter->hull_high == NULL)
 		return WARPSPAN_NO_MEMORY;
-	struct sm_range *sm = fitter->sms - 1;
+	struct sm_range *sm = fitter->sms;
 	for (size_t i = 0; i < fitter->n_pairs; i++) {
-		if (i == 0 || fitter->pairs[i].sm != fitter->pairs[i - 1].sm)
+		if (i > 0 && fitter->pairs[i].sm != fitter->pairs[i - 1].sm)
 			*++sm = (struct sm_range){ .first = i };
 		sm->n++;
-		fitter->timers[i] = fitter->pairs[i].timer_ns;
 	}
-	qsort(fitter->timers, fitter->n_pairs, sizeof(*fitter->timers), by_value);
 	return WARPSPAN_OK;
 }
 
@@ -747,41 +745,46 @@ static int summarise(struct fitter *fitter)
 	return WARPSPAN_OK;
 }
 
-static int find_tick(const struct clock_pair *pairs, size_t n_pairs, uint32_t *ret_tick_ns)
+static int sort_timers(struct fitter *fitter, const struct clock_pair *pairs, size_t n_pairs)
 {
-	uint64_t *timers = malloc(n_pairs * sizeof(*timers));
-	if (timers == NULL)
+	fitter->timers = malloc(n_pairs * sizeof(*fitter->timers));
+	fitter->n_timers = n_pairs;
+	if (fitter->timers == NULL)
 		return WARPSPAN_NO_MEMORY;
 	for (size_t i = 0; i < n_pairs; i++)
-		timers[i] = pairs[i].timer_ns;
-	qsort(timers, n_pairs, sizeof(*timers), by_value);
-	const int result = clock_detect_tick(timers, n_pairs, ret_tick_ns) < 0 ? WARPSPAN_NO_MEMORY : WARPSPAN_OK;
-	free(timers);
-	return result;
+		fitter->timers[i] = pairs[i].timer_ns;
+	qsort(fitter->timers, n_pairs, sizeof(*fitter->timers), by_value);
+	return WARPSPAN_OK;
+}
+
+static int fit_pairs(struct fitter *fitter, struct clock_pair *pairs, size_t n_pairs)
+{
+	struct device_clock *clock = fitter->clock;
+	int result = sort_timers(fitter, pairs, n_pairs);
+	if (result == WARPSPAN_OK && clock_detect_tick(fitter->timers, n_pairs, &clock->fit.tick_ns) < 0)
+		result = WARPSPAN_NO_MEMORY;
+	if (result < 0)
+		return result;
+	clock->base_ns = fitter->timers[0];
+	fitter->tick = clock->fit.tick_ns;
+	fitter->n_pairs = drop_held_up(pairs, n_pairs, clock->fit.tick_ns);
+	qsort(pairs, fitter->n_pairs, sizeof(*pairs), by_sm_and_timer);
+	result = find_sms(fitter);
+	if (result == WARPSPAN_OK)
+		result = find_epochs(fitter);
+	if (result < 0)
+		return result;
+	borrow_rates(fitter);
+	result = find_lines(fitter);
+	return result < 0 ? result : summarise(fitter);
 }
 
 int device_clock_fit(struct device_clock *clock, struct clock_pair *pairs, size_t n_pairs, uint32_t clock_khz)
 {
 	struct fitter fitter = { .clock = clock, .pairs = pairs };
-	int result = find_tick(pairs, n_pairs, &clock->fit.tick_ns);
-	if (result < 0)
-		return result;
-	fitter.n_pairs = drop_held_up(pairs, n_pairs, clock->fit.tick_ns);
-	qsort(pairs, fitter.n_pairs, sizeof(*pairs), by_sm_and_timer);
 	if (clock_khz > 0)
 		fitter.nominal = clamp(1e6 / clock_khz, PERIOD_LEAST, PERIOD_MOST);
-	result = find_sms(&fitter);
-	if (result == WARPSPAN_OK) {
-		clock->base_ns = fitter.timers[0];
-		fitter.tick = clock->fit.tick_ns;
-		result = find_epochs(&fitter);
-	}
-	if (result == WARPSPAN_OK) {
-		borrow_rates(&fitter);
-		result = find_lines(&fitter);
-	}
-	if (result == WARPSPAN_OK)
-		result = summarise(&fitter);
+	const int result = fit_pairs(&fitter, pairs, n_pairs);
 	free(fitter.sms);
 	free(fitter.fits);
 	free(fitter.ends);

@@ -118,6 +118,38 @@ static void a_capture_comes_back_as_written(void **state)
 	builder_destroy(b);
 }
 
+static void devices_have_clocks_of_their_own(void **state)
+{
+	struct builder *b = builder_create();
+	builder_meta(b,
+		     "{\"device\":{\"ordinal\":1,\"name\":\"Second\",\"uuid\":\"GPU-1\",\"compute\":\"8.0\",\"sms\":8,"
+		     "\"clock_khz\":1000000}}");
+	builder_meta(b, "{\"context\":{\"number\":2,\"device\":1}}");
+	for (uint32_t i = 0; i < 40; i++) {
+		/* SM 100 of the builder stands for SM 100 of the second device, at half the rate. */
+		const uint32_t second = i % 2;
+		const struct warp_place place = { .grid_id = i, .context = 1 + second, .sm = second * 100 };
+		b->period[100] = 1.0;
+		struct warp warp = warp_open(b, &place, 1000 * i + 7 * (i % 5));
+		warp_begin(&warp, SITE(LOAD), 1000 * i + 100);
+		warp_end(&warp, SITE(LOAD), 1000 * i + 500);
+		warp_close(&warp, 1000 * i + 900 + i);
+		builder_segment(b, &warp);
+	}
+	struct warpspan_model *model = builder_load(b, WARPSPAN_OK);
+	assert_null(model_fault(model));
+	assert_int_equal(model->n_clocks, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		const double expected = i == 0 ? 2e9 : 1e9;
+		assert_int_equal(model->clocks[i].device, i);
+		assert_true(model->clocks[i].rate_hz > expected * 0.99 && model->clocks[i].rate_hz < expected * 1.01);
+	}
+	for (uint64_t i = 0; i < model->n_slices; i++)
+		assert_in_range(model->slices[i].end_ns - model->slices[i].start_ns, 395, 405);
+	warpspan_model_destroy(model);
+	builder_destroy(b);
+}
+
 static void what_found_no_room_is_counted_by_kernel(void **state)
 {
 	struct builder *b = builder_create();
@@ -434,6 +466,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_capture_comes_back_as_written),
+		cmocka_unit_test(devices_have_clocks_of_their_own),
 		cmocka_unit_test(what_found_no_room_is_counted_by_kernel),
 		cmocka_unit_test(the_setting_that_suffices_suffices_for_the_warps_that_lost_nothing),
 		cmocka_unit_test(nothing_lost_asks_for_no_setting),
