@@ -404,27 +404,37 @@ static bool parse_destination(struct decoder *decoder, enum ptx_type type, struc
 	return check_size(decoder, &token, name->bytes, type);
 }
 
+/* In a mov a number takes the width of the registers beside it: it is kept wide, and read as far as needed. */
+static bool parse_element(struct decoder *decoder, enum ptx_type type, struct ptx_operand *ret_operand)
+{
+	bool is_number = decoder->parser->token.kind != PTX_TOKEN_WORD;
+
+	return parse_source(decoder, type == PTX_B8 && is_number ? PTX_B64 : type, ret_operand);
+}
+
 /* {a, b, c, d}: the operands go to the function's elements. */
 static bool parse_vector(struct decoder *decoder, enum ptx_type type, bool is_source, struct ptx_operand *ret_operand)
 {
 	struct ptx_parser *parser = decoder->parser;
 	struct ptx_operand items[8], *slots;
-	uint32_t n = 0;
+	uint32_t n = 0, bytes = 0;
 
 	if (!ptx_expect(parser, '{'))
 		return false;
 	do {
 		if (n == 8)
 			return decode_error(decoder, SIM_UNSUPPORTED_PTX, "a vector of more than 8 elements");
-		if (is_source ? !parse_source(decoder, type, &items[n]) : !parse_destination(decoder, type, &items[n]))
+		if (is_source ? !parse_element(decoder, type, &items[n]) : !parse_destination(decoder, type, &items[n]))
 			return false;
+		if (items[n].kind == PTX_OPERAND_REG && items[n].offset != parser->sink && bytes == 0)
+			bytes = items[n].bytes;
 		n++;
 	} while (ptx_accept(parser, ','));
 	if (!ptx_expect(parser, '}'))
 		return false;
 	ret_operand->kind = PTX_OPERAND_VECTOR;
 	ret_operand->n_elements = (uint8_t)n;
-	ret_operand->bytes = items[0].bytes;
+	ret_operand->bytes = (uint8_t)(bytes == 0 ? items[0].bytes : bytes);
 	ret_operand->negate = false;
 	ret_operand->offset = parser->elements.n;
 	slots = ptx_append_n(parser, &parser->elements, sizeof(*slots), n);
@@ -803,6 +813,7 @@ static bool check_packing(struct decoder *decoder)
 			continue;
 		for (uint32_t k = 0; k < vector->n_elements && !decoder->parser->stop; k++) {
 			if (elements[vector->offset + k].bytes != vector->bytes &&
+			    elements[vector->offset + k].kind == PTX_OPERAND_REG &&
 			    elements[vector->offset + k].offset != decoder->parser->sink)
 				return decode_error(decoder, SIM_INVALID_PTX, "elements of different widths");
 			bytes += vector->bytes;
