@@ -12,7 +12,8 @@
  * another preloaded library, so that several stand in a row.
  *
  * Any thread, any time, also inside other libraries' constructors and inside malloc(): no lock, no allocation, no
- * logging, no getenv() here.
+ * logging, no getenv() here. And until the real function is found, no call of libc at all: the sanitizers look theirs
+ * up through us before even strcmp() works in their processes. Compiled as freestanding code for that reason.
  */
 #include "loader.h"
 
@@ -23,7 +24,6 @@
 #include <elf.h>
 #include <link.h>
 #include <stdint.h>
-#include <string.h>
 
 typedef void *dlsym_function(void *handle, const char *name);
 typedef void *dlvsym_function(void *handle, const char *name, const char *version);
@@ -40,6 +40,37 @@ void warpspan_loader_resolve(void);
 void *warpspan_loader_dlsym(void *handle, const char *name, const void *caller);
 void *warpspan_loader_dlvsym(void *handle, const char *name, const char *version, const void *caller);
 
+/* --- text without libc
+ * ---------------------------------------------------------------------------------------------------- */
+
+static bool same(const char *a, const char *b)
+{
+	while (*a != '\0' && *a == *b) {
+		a++;
+		b++;
+	}
+	return *a == *b;
+}
+
+static bool begins_with(const char *text, const char *start)
+{
+	while (*start != '\0' && *text == *start) {
+		text++;
+		start++;
+	}
+	return *start == '\0';
+}
+
+static const char *last_part(const char *path)
+{
+	const char *part = path;
+
+	for (; *path != '\0'; path++)
+		if (*path == '/')
+			part = path + 1;
+	return part;
+}
+
 /* --- the first real function -----------------------------------------------------------------------------------------
  */
 
@@ -54,7 +85,7 @@ static bool read_dynamic(const ElfW(Dyn) * dynamic, ElfW(Addr) base, struct symb
 {
 	const ElfW(Dyn) *soname = NULL;
 
-	memset(ret, 0, sizeof(*ret));
+	*ret = (struct symbol_table){ .symbols = NULL };
 	for (; dynamic->d_tag != DT_NULL; dynamic++) {
 		/* glibc has relocated these pointers, except in objects it mapped read-only. */
 		const ElfW(Addr) pointer =
@@ -91,8 +122,7 @@ static void *find_in_table(const struct symbol_table *table, ElfW(Addr) base, co
 		const uint32_t entry = chain[i - first];
 		const ElfW(Sym) *symbol = &table->symbols[i];
 
-		if ((entry | 1) == (hash | 1) && symbol->st_value != 0 &&
-		    strcmp(table->strings + symbol->st_name, name) == 0)
+		if ((entry | 1) == (hash | 1) && symbol->st_value != 0 && same(table->strings + symbol->st_name, name))
 			return (void *)(base + symbol->st_value);
 		if ((entry & 1) != 0)
 			break;
@@ -100,27 +130,24 @@ static void *find_in_table(const struct symbol_table *table, ElfW(Addr) base, co
 	return NULL;
 }
 
-static int find_in_libc(struct dl_phdr_info *info, size_t bytes, void *ret)
+/* Walks the loader's own list. Done once, from our constructor at the latest, when no other thread loads anything. */
+static void *find_in_libc(const char *name)
 {
-	const ElfW(Dyn) *dynamic = NULL;
-	struct symbol_table table;
-	void *found;
+	for (const struct link_map *map = _r_debug.r_map; map != NULL; map = map->l_next) {
+		struct symbol_table table;
+		void *found;
 
-	(void)bytes;
-	for (int i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			dynamic = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-	if (dynamic == NULL || !read_dynamic(dynamic, info->dlpi_addr, &table) || table.soname == NULL ||
-	    table.hash == NULL)
-		return 0;
-	/* Before glibc 2.34 both live in libdl. */
-	if (strncmp(table.soname, "libc.so.", 8) != 0 && strncmp(table.soname, "libdl.so.", 9) != 0)
-		return 0;
-	found = find_in_table(&table, info->dlpi_addr, "dlvsym");
-	if (found == NULL)
-		return 0;
-	*(void **)ret = found;
-	return 1;
+		if (map->l_ld == NULL || !read_dynamic(map->l_ld, map->l_addr, &table) || table.soname == NULL ||
+		    table.hash == NULL)
+			continue;
+		/* Before glibc 2.34 both live in libdl. */
+		if (!begins_with(table.soname, "libc.so.") && !begins_with(table.soname, "libdl.so."))
+			continue;
+		found = find_in_table(&table, map->l_addr, name);
+		if (found != NULL)
+			return found;
+	}
+	return NULL;
 }
 
 static void *find_nothing(void *handle, const char *name)
@@ -148,13 +175,12 @@ static void *find_next(dlvsym_function *libc_dlvsym, const char *name)
 	return ((dlsym_function *)libc_dlsym)(RTLD_NEXT, name);
 }
 
-void warpspan_loader_resolve(void)
+__attribute__((constructor)) void warpspan_loader_resolve(void)
 {
-	dlvsym_function *libc_dlvsym = NULL;
+	dlvsym_function *libc_dlvsym = (dlvsym_function *)find_in_libc("dlvsym");
 	void *real_dlsym = NULL;
 	void *real_dlvsym = NULL;
 
-	(void)dl_iterate_phdr(find_in_libc, &libc_dlvsym);
 	if (libc_dlvsym != NULL) {
 		real_dlsym = find_next(libc_dlvsym, "dlsym");
 		real_dlvsym = find_next(libc_dlvsym, "dlvsym");
@@ -196,11 +222,9 @@ const char *warpspan_loader_other_hooker(void)
 	if (dladdr((void *)atomic_load_explicit(&warpspan_real_dlsym, memory_order_acquire), &info) == 0 ||
 	    info.dli_fname == NULL)
 		return NULL;
-	base = strrchr(info.dli_fname, '/');
-	base = base != NULL ? base + 1 : info.dli_fname;
-	return strncmp(base, "libc.", 5) == 0 || strncmp(base, "libc-", 5) == 0 || strncmp(base, "libdl", 5) == 0
-		       ? NULL
-		       : info.dli_fname;
+	base = last_part(info.dli_fname);
+	return begins_with(base, "libc.") || begins_with(base, "libc-") || begins_with(base, "libdl") ? NULL
+												      : info.dli_fname;
 }
 
 /* --- the driver ------------------------------------------------------------------------------------------------------
@@ -219,7 +243,7 @@ static bool in_driver(const void *address)
 	if (dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL || map->l_ld == NULL)
 		return false;
 	return read_dynamic(map->l_ld, map->l_addr, &table) && table.soname != NULL &&
-	       strncmp(table.soname, DRIVER_SONAME_PREFIX, strlen(DRIVER_SONAME_PREFIX)) == 0;
+	       begins_with(table.soname, DRIVER_SONAME_PREFIX);
 }
 
 bool warpspan_loader_is_symbol(const void *address, const char *name)
@@ -227,7 +251,7 @@ bool warpspan_loader_is_symbol(const void *address, const char *name)
 	Dl_info info;
 
 	return dladdr(address, &info) != 0 && info.dli_saddr == address && info.dli_sname != NULL &&
-	       strcmp(info.dli_sname, name) == 0;
+	       same(info.dli_sname, name);
 }
 
 bool warpspan_loader_has_driver(void)

@@ -2,7 +2,8 @@
  *
  * test_loader.c - our dlsym() and dlvsym() change nothing for anybody.
  *
- * Arguments: the library, the probe, the "names" library, the "hooker" library.
+ * Arguments: the library, the probe, the "names" library, the "hooker" library, programs built with sanitizers (may be
+ * none).
  */
 #include "run.h"
 #include "support.h"
@@ -12,6 +13,8 @@
 #include <string.h>
 
 static const char *library, *probe, *names, *hooker;
+static char **sanitized;
+static int n_sanitized;
 
 static const char expected[] = "layers: 11\n"
 			       "default: 1\n"
@@ -116,6 +119,28 @@ static void the_real_function_is_reached_by_a_jump(void **state)
 	run_result_finish(&result);
 }
 
+static void programs_built_with_a_sanitizer_start(void **state)
+{
+	char setting[4096];
+
+	if (n_sanitized == 0) {
+		print_message("skipped: the compiler has no sanitizers\n");
+		skip();
+	}
+	(void)snprintf(setting, sizeof(setting), "LD_PRELOAD=%s", library);
+	for (int i = 0; i < n_sanitized; i++) {
+		const struct run run = { .arguments = { sanitized[i] },
+					 .environment = { setting, "ASAN_OPTIONS=verify_asan_link_order=0" } };
+		struct run_result result;
+
+		(void)run_program(&run, &result);
+		if (result.exit_status != 6)
+			fail_msg("%s: %d: %s", sanitized[i], result.exit_status, result.err);
+		assert_string_equal(result.out, "1\n");
+		run_result_finish(&result);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -124,13 +149,16 @@ int main(int argc, char **argv)
 		cmocka_unit_test(another_library_may_stand_before_us),
 		cmocka_unit_test(another_library_may_stand_behind_us),
 		cmocka_unit_test(the_real_function_is_reached_by_a_jump),
+		cmocka_unit_test(programs_built_with_a_sanitizer_start),
 	};
 
-	if (argc != 5)
+	if (argc < 5)
 		return 2;
 	library = realpath(argv[1], NULL);
 	probe = realpath(argv[2], NULL);
 	names = realpath(argv[3], NULL);
 	hooker = realpath(argv[4], NULL);
+	sanitized = argv + 5;
+	n_sanitized = argc - 5;
 	return cmocka_run_group_tests_name("loader", tests, NULL, NULL);
 }
