@@ -268,20 +268,27 @@ extern const uint16_t sim_cost_cycles[PTX_N_COSTS];
 /* Lanes of an operand, as an array of its type. */
 #define LANES_OF(T, warp, operand) ((T *)(void *)((warp)->bases[(operand).kind] + (operand).offset))
 
+/* Lanes are independent of each other: registers overlap wholly or not at all. clang finds out on its own. */
+#ifdef __clang__
+#define INDEPENDENT_LANES
+#else
+#define INDEPENDENT_LANES _Pragma("GCC ivdep")
+#endif
+
 /* Runs `body` with `lane` set to each lane of `mask`; a full warp is a plain loop that the compiler vectorises. */
-#define FOR_LANES(mask, body)                                                                  \
-	do {                                                                                   \
-		if ((mask) == SIM_ALL_LANES) {                                                 \
-			_Pragma("GCC ivdep") for (uint32_t lane = 0; lane < SIM_LANES; lane++) \
-			{                                                                      \
-				body                                                           \
-			}                                                                      \
-		} else {                                                                       \
-			for (uint32_t rest_ = (mask); rest_ != 0; rest_ &= rest_ - 1) {        \
-				uint32_t lane = (uint32_t)__builtin_ctz(rest_);                \
-				body                                                           \
-			}                                                                      \
-		}                                                                              \
+#define FOR_LANES(mask, body)                                                           \
+	do {                                                                            \
+		if ((mask) == SIM_ALL_LANES) {                                          \
+			INDEPENDENT_LANES                                               \
+			for (uint32_t lane = 0; lane < SIM_LANES; lane++) {             \
+				body                                                    \
+			}                                                               \
+		} else {                                                                \
+			for (uint32_t rest_ = (mask); rest_ != 0; rest_ &= rest_ - 1) { \
+				uint32_t lane = (uint32_t)__builtin_ctz(rest_);         \
+				body                                                    \
+			}                                                               \
+		}                                                                       \
 	} while (0)
 
 #define FOR_EACH_LANE(lane, mask)                     \

@@ -440,12 +440,20 @@ HANDLER(st_frame_param)
 /* A kernel's parameter at a constant offset: the same for every lane. */
 HANDLER(ld_entry_param)
 {
+	const struct ptx_operand *elements = &warp->frame->function->elements[insn->o[0].offset];
 	uint32_t bytes = access_bytes(insn);
 	const uint8_t *from = lane_pointer(warp, insn, first_lane(mask), PTX_M_PARAM,
 					   lane_address(warp, insn, 0, first_lane(mask)), bytes);
 
 	if (from == NULL)
 		return;
+	if (bytes == 8 && insn->n_elements == 1 && elements->bytes == 8) {
+		uint64_t *to = LANES_OF(uint64_t, warp, *elements), value;
+
+		memcpy(&value, from, sizeof(value));
+		FOR_LANES(mask, { to[lane] = value; });
+		return;
+	}
 	FOR_EACH_LANE(lane, mask)
 	{
 		write_elements(warp, insn, lane, from);

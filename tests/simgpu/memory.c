@@ -23,19 +23,28 @@
 #define FILL_BYTE        0xa7
 #define FILL_LIMIT_BYTES (4u << 20) /* beyond, new memory is zero: filling gigabytes would commit them */
 
+static uint64_t reserve_at(void *hint, uint64_t bytes, int flags)
+{
+	void *window = mmap(hint, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+
+	if (window == MAP_FAILED)
+		return 0;
+	if (hint != NULL && window != hint) {
+		munmap(window, bytes);
+		return 0;
+	}
+	return (uint64_t)(uintptr_t)window;
+}
+
 static uint64_t reserve_window(uint64_t bytes)
 {
-	for (uint64_t i = 0; i < N_WINDOW_HINTS; i++) {
-		void *hint = (void *)(uintptr_t)(WINDOW_HINT + i * WINDOW_STEP);
-		void *window = mmap(hint, bytes, PROT_NONE,
-				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+	uint64_t window = 0;
 
-		if (window == hint)
-			return (uint64_t)(uintptr_t)window;
-		if (window != MAP_FAILED)
-			munmap(window, bytes);
-	}
-	return 0;
+#ifndef __SANITIZE_THREAD__ /* its shadow memory is in the way of every hint */
+	for (uint64_t i = 0; i < N_WINDOW_HINTS && window == 0; i++)
+		window = reserve_at((void *)(uintptr_t)(WINDOW_HINT + i * WINDOW_STEP), bytes, MAP_FIXED_NOREPLACE);
+#endif
+	return window != 0 ? window : reserve_at(NULL, bytes, 0);
 }
 
 enum sim_status sim_memory_init(struct sim_memory *memory, uint64_t bytes)

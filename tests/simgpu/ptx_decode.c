@@ -1120,6 +1120,9 @@ bool ptx_decode_insn(struct ptx_parser *parser)
 			  (int)(decoder.opcode_end - decoder.start.text), decoder.start.text);
 		return false;
 	}
+	/* The end of a kernel is what the start of the next block hangs on. */
+	if (insn->op == PTX_OP_RET && parser->function->is_entry)
+		insn->properties |= PTX_ORDERED;
 	if (decoder.has_label)
 		ptx_use_label(parser, &decoder.label, false, 0, parser->code.n);
 	append_insn(parser, insn);
