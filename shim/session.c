@@ -100,6 +100,7 @@ static void in_child(void)
 {
 	/* Async-signal-safe: the child may have been forked from anywhere. */
 	atomic_store_explicit(&warpspan_off, true, memory_order_relaxed);
+	warpspan_thread.tid = 0;
 }
 
 static void say_other_hooker(void)

@@ -2,7 +2,8 @@
  *
  * test_hygiene.c - what the library brings into a process: libc only, the names of hooks.def, a few bytes of TLS.
  *
- * Arguments: the library, shim/README.md. With --print instead: the table of hooks for README.md.
+ * Arguments: the library, shim/README.md, cudaTypedefs.h of the toolkit. With --print instead: the table of hooks for
+ * README.md.
  */
 #include "run.h"
 #include "support.h"
@@ -14,7 +15,7 @@
 /* Surplus static TLS is scarce: the loader keeps about 1.6 KB for all preloaded and late libraries together. */
 #define MOST_TLS_BYTES 63ul
 
-static const char *library, *readme;
+static const char *library, *readme, *typedefs;
 
 static const char *const exported[] = {
 	"dlsym",
@@ -145,6 +146,57 @@ static void the_readme_has_the_table_of_hooks(void **state)
 	free(text);
 }
 
+enum stream_kind {
+	ANY,
+	PTSZ,
+};
+
+static const struct {
+	const char *asked;
+	int version;
+	enum stream_kind stream;
+} forms[] = {
+#define WARPSPAN_HOOK(name, asked, version, stream, ...) { asked, version, stream },
+#include "hooks.def"
+};
+#define N_FORMS (sizeof(forms) / sizeof(forms[0]))
+
+static bool has_form(const char *asked, int version, enum stream_kind stream)
+{
+	for (unsigned i = 0; i < N_FORMS; i++)
+		if (strcmp(forms[i].asked, asked) == 0 && forms[i].version == version && forms[i].stream == stream)
+			return true;
+	return false;
+}
+
+/* cudaTypedefs.h names every form cuGetProcAddress can give: "(CUDAAPI *PFN_cuLaunchKernel_v7000_ptsz)". */
+static void every_form_of_a_hooked_name_is_known(void **state)
+{
+	char *text = output_of((const char *const[]){ "cat", typedefs, NULL });
+	unsigned n_found = 0;
+
+	for (unsigned i = 0; i < N_FORMS; i++) {
+		char start[128];
+		const size_t length = (size_t)snprintf(start, sizeof(start), "(CUDAAPI *PFN_%s_v", forms[i].asked);
+
+		for (const char *at = text; (at = strstr(at, start)) != NULL;) {
+			char *end;
+			int version;
+			enum stream_kind stream;
+
+			at += length;
+			version = (int)strtol(at, &end, 10);
+			stream = strncmp(end, "_ptsz)", 6) == 0 ? PTSZ : ANY;
+			if (!has_form(forms[i].asked, version, stream))
+				fail_msg("%s has a form of version %d (%s) that hooks.def lacks", forms[i].asked,
+					 version, stream == PTSZ ? "per-thread stream" : "any stream");
+			n_found++;
+		}
+	}
+	assert_true(n_found >= N_FORMS);
+	free(text);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -154,13 +206,15 @@ int main(int argc, char **argv)
 		cmocka_unit_test(it_stays_loaded_and_binds_at_once),
 		cmocka_unit_test(it_avoids_private_symbols_of_glibc),
 		cmocka_unit_test(the_readme_has_the_table_of_hooks),
+		cmocka_unit_test(every_form_of_a_hooked_name_is_known),
 	};
 
 	if (argc == 2 && strcmp(argv[1], "--print") == 0)
 		return fputs(hook_table, stdout) < 0;
-	if (argc != 3)
+	if (argc != 4)
 		return 2;
 	library = argv[1];
 	readme = argv[2];
+	typedefs = argv[3];
 	return cmocka_run_group_tests_name("hygiene", tests, NULL, NULL);
 }
