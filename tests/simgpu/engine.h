@@ -133,9 +133,11 @@ struct sim_launch {
 	uint32_t grid[3], block[3];
 	uint32_t cluster[3]; /* all 1 (or 0) = no cluster */
 	uint32_t dynamic_shared_bytes;
-	const void *params; /* the parameter block, params_bytes long */
-	uint64_t grid_id;   /* %gridid */
-	uint64_t start_ns;  /* true time at which the first block may start */
+	bool is_cooperative; /* gives the grid the workspace that a barrier across it needs; the caller has checked that
+				all blocks can be resident at once */
+	const void *params;  /* the parameter block, params_bytes long */
+	uint64_t grid_id;    /* %gridid */
+	uint64_t start_ns;   /* true time at which the first block may start */
 };
 
 struct sim_result {

@@ -26,6 +26,10 @@
 /* Shared memory of block r of a cluster, seen from any of its blocks: (r + 1) << SIM_RANK_SHIFT. */
 #define SIM_RANK_SHIFT SIM_SHARED_LIMIT_SHIFT
 
+/* The workspace of a cooperative launch, and where in the parameter segment it is. */
+#define SIM_WORKSPACE_WORDS  16
+#define SIM_WORKSPACE_OFFSET (1u << 31)
+
 struct sim_launch_state;
 struct sim_block;
 
@@ -166,6 +170,8 @@ struct sim_launch_state {
 	struct sim_result *result;
 	const uint8_t *params;
 	uint32_t params_bytes;
+	/* Of a cooperative launch: size and barrier, as %envreg1 and %envreg2 name it; zero at the start. */
+	_Alignas(16) uint32_t workspace[SIM_WORKSPACE_WORDS];
 	uint32_t cluster_shape[3];
 	uint32_t block_threads, block_warps, shared_bytes, dynamic_shared_offset;
 	bool is_cluster;

@@ -92,8 +92,12 @@ static void *local_pointer(struct sim_warp *warp, uint32_t lane, uint64_t addres
 
 static void *param_pointer(struct sim_warp *warp, uint64_t address, uint32_t bytes)
 {
-	const struct sim_launch_state *state = warp->launch;
+	struct sim_launch_state *state = warp->launch;
+	uint64_t in_workspace = address - SIM_WORKSPACE_OFFSET;
 
+	if (state->launch->is_cooperative && in_workspace < sizeof(state->workspace))
+		return bytes <= sizeof(state->workspace) - in_workspace ? (uint8_t *)state->workspace + in_workspace
+									: NULL;
 	if (address > state->params_bytes || bytes > state->params_bytes - address)
 		return NULL;
 	return (void *)(uintptr_t)(state->params + address);

@@ -64,6 +64,12 @@ static uint64_t cluster_special(const struct sim_warp *warp, uint32_t sreg)
 	}
 }
 
+/* 0 unless the launch is cooperative: a barrier across the grid checks that. */
+static uint64_t workspace_address(const struct sim_launch_state *state)
+{
+	return state->launch->is_cooperative ? state->device->memory.param_base + SIM_WORKSPACE_OFFSET : 0;
+}
+
 /* Values that are the same for the whole warp. */
 static uint64_t warp_special(const struct sim_warp *warp, uint32_t sreg)
 {
@@ -115,6 +121,10 @@ static uint64_t warp_special(const struct sim_warp *warp, uint32_t sreg)
 		return state->dynamic_shared_offset;
 	case PTX_SREG_LOCAL:
 		return warp->frame->local_base;
+	case PTX_SREG_ENVREG1:
+		return workspace_address(state) >> 32;
+	case PTX_SREG_ENVREG2:
+		return (uint32_t)workspace_address(state);
 	default:
 		return cluster_special(warp, sreg);
 	}

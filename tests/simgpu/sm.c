@@ -632,6 +632,7 @@ void sim_launch(struct sim_device *device, const struct sim_launch *launch, stru
 		release(&state);
 		return;
 	}
+	state.workspace[0] = sizeof(state.workspace);
 	state.end_time = launch->start_ns << SIM_TIME_BITS;
 	run_grid(&state);
 	ret_result->end_ns = (state.end_time + (1u << SIM_TIME_BITS) - 1) >> SIM_TIME_BITS;

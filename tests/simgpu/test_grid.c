@@ -314,6 +314,40 @@ static void blocks_of_a_cluster_see_each_other(void **state)
 		assert_int_equal(results[i], (i ^ 3) * 20 + (3 - i % 4) * 1000);
 }
 
+/* A barrier across a cooperative grid: the workspace is there, and only there. */
+static void a_cooperative_grid_has_a_workspace(void **state)
+{
+	static const char ptx[] =
+		GRID_KERNEL("", "mov.u32 %r3, %envreg1; mov.u32 %r4, %envreg2; mov.b64 %rd3, {%r4, %r3}; setp.eq.u64 "
+				"%p1, %rd3, 0; @%p1 bra NONE;\n"
+				"ld.u32 %r5, [%rd3]; atom.add.release.gpu.u32 %r6, [%rd3+4], 1; mov.u32 %s1, "
+				"%nctaid.x; mul.lo.u32 %r8, %s1, %s2;\n"
+				"W: ld.acquire.gpu.u32 %r7, [%rd3+4]; setp.lt.u32 %p2, %r7, %r8; @%p2 bra W;\n"
+				"cvt.u64.u32 %rd4, %r7; st.global.u64 [%rd2], %rd4; ret;\n"
+				"NONE: mov.u64 %rd4, 7; st.global.u64 [%rd2], %rd4;\n");
+	struct sim_device *device = rig_device(NULL);
+	struct sim_module *module = rig_load(device, ptx);
+	uint64_t results[128], buffer = rig_alloc(device, sizeof(results));
+	struct sim_launch launch = { .function = sim_module_function_at(module, 0),
+				     .grid = { 4, 1, 1 },
+				     .block = { 32, 1, 1 },
+				     .params = (uint64_t[4]){ buffer },
+				     .is_cooperative = true };
+	struct sim_result result;
+
+	(void)state;
+	for (int run = 0; run < 2; run++) {
+		sim_launch(device, &launch, &result);
+		assert_int_equal(result.status, SIM_OK);
+		rig_get(device, results, buffer, sizeof(results));
+		for (int i = 0; i < 128; i++)
+			assert_int_equal(results[i], run == 0 ? 128 : 7);
+		launch.is_cooperative = false;
+	}
+	sim_module_unload(module);
+	sim_device_destroy(device);
+}
+
 /* --- clocks --------------------------------------------------------------------------------------------------------
  */
 
@@ -809,6 +843,7 @@ int main(void)
 		cmocka_unit_test(a_bulk_copy_completes_its_mbarrier),
 		cmocka_unit_test(small_copies_complete_in_groups),
 		cmocka_unit_test(blocks_of_a_cluster_see_each_other),
+		cmocka_unit_test(a_cooperative_grid_has_a_workspace),
 		cmocka_unit_test(a_run_repeats_to_the_cycle),
 		cmocka_unit_test(clocks_follow_true_time),
 		cmocka_unit_test(ticks_and_seeds_are_settings),

@@ -181,6 +181,7 @@ static CUresult launch_enqueue(CUfunction handle, struct request *request)
 	op->launch.launch = (struct sim_launch){
 		.function = function->sim,
 		.dynamic_shared_bytes = request->shared_bytes,
+		.is_cooperative = request->is_cooperative,
 		.params = op->launch.params,
 		.grid_id = driver.has_constant_grid_id
 				   ? 1
