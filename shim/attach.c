@@ -23,8 +23,7 @@
 
 #define TURN_PATIENCE_NS (10 * WARPSPAN_NS_PER_S)
 
-/* --- turns
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- turns -------------------------------------------------------------------------------------------------------- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t freed = PTHREAD_COND_INITIALIZER;
@@ -52,8 +51,7 @@ static void give_turn(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* --- the symbol
- * --------------------------------------------------------------------------------------------------------- */
+/* --- the symbol --------------------------------------------------------------------------------------------------- */
 
 struct symbol {
 	CUmodule module;   /* of a CUfunction */
@@ -120,8 +118,7 @@ static void find_cluster(CUfunction function, const struct symbol *symbol, struc
 	memcpy(kernel->cluster, cluster, sizeof(cluster));
 }
 
-/* --- context and module
- * ------------------------------------------------------------------------------------------------- */
+/* --- context and module ------------------------------------------------------------------------------------------- */
 
 /* Returns why the context cannot be recorded from, or N_COUNTERS when it can. */
 static enum warpspan_counter prepare_context(struct warpspan_context *context)
@@ -205,8 +202,7 @@ static void attach_selected(struct warpspan_module *module)
 	}
 }
 
-/* --- first sight
- * -------------------------------------------------------------------------------------------------------- */
+/* --- first sight -------------------------------------------------------------------------------------------------- */
 
 /* The module has our symbol: the kernel, its module attached if it is to be. NULL: no memory, or no device. */
 static struct warpspan_kernel *register_kernel(CUfunction function, CUcontext current, const struct symbol *symbol)

@@ -2,9 +2,10 @@
  *
  * collector.c - the collector's loop and pace. See collector.h.
  *
- * Pace: every PERIOD while something moves, then half as often again and again, down to LONGEST: kernels of a graph
- * are launched without our seeing it, so it never sleeps for good. A hint wakes it at once, but two drains are at least
- * SHORTEST apart, so that a program that synchronises all the time is not slowed down. Threads wake it through a futex,
+ * Pace: every PERIOD while something moves, every SHORTEST while an arena fills fast, and else half as often again and
+ * again, down to LONGEST: kernels of a graph are launched without our seeing it, so it never sleeps for good. A hint
+ * wakes it at once, but two drains are at least SHORTEST apart, so that a program that synchronises all the time is not
+ * slowed down. Threads wake it through a futex,
  * and only when it sleeps.
  */
 #include "collector.h"
@@ -26,15 +27,14 @@
 #include <unistd.h>
 
 #define PERIOD_NS   (10 * WARPSPAN_NS_PER_MS)
-#define SHORTEST_NS (2 * WARPSPAN_NS_PER_MS)
+#define SHORTEST_NS (1 * WARPSPAN_NS_PER_MS)
 #define LONGEST_NS  (500 * WARPSPAN_NS_PER_MS)
 /* While a kernel runs. */
 #define LONGEST_BUSY_NS (50 * WARPSPAN_NS_PER_MS)
 /* Counters go into the file this often while they change. */
 #define COUNTERS_NS (1 * WARPSPAN_NS_PER_S)
 
-/* --- waking
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- waking ------------------------------------------------------------------------------------------------------- */
 
 enum sleep {
 	AWAKE,
@@ -77,8 +77,7 @@ static void nap(uint32_t heard, uint64_t ns, uint64_t launches_seen)
 	atomic_store_explicit(&sleeping, AWAKE, memory_order_seq_cst);
 }
 
-/* --- requests
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- requests ----------------------------------------------------------------------------------------------------- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -132,8 +131,7 @@ void warpspan_collector_retire(struct warpspan_context *context)
 	atomic_store_explicit(&context->retiring, true, memory_order_release);
 }
 
-/* --- the loop
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- the loop ----------------------------------------------------------------------------------------------------- */
 
 static bool enter(struct warpspan_context *context)
 {
@@ -168,12 +166,10 @@ static void lose(struct warpspan_context *context, CUresult error)
 	atomic_store_explicit(&context->state, WARPSPAN_CONTEXT_FAILED, memory_order_release);
 }
 
-/* Whether anything moved; *ret_unfinished: whether segments are open. */
-static bool drain_all(enum warpspan_drain_mode mode, bool *ret_unfinished)
+/* What was found in all contexts together. */
+static struct warpspan_drain_result drain_all(enum warpspan_drain_mode mode)
 {
-	bool moved = false;
-
-	*ret_unfinished = false;
+	struct warpspan_drain_result all = { .moved = false };
 
 	for (struct warpspan_context *context = NULL; (context = warpspan_registry_next_context(context)) != NULL;) {
 		const bool retiring = atomic_load_explicit(&context->retiring, memory_order_acquire);
@@ -188,11 +184,12 @@ static bool drain_all(enum warpspan_drain_mode mode, bool *ret_unfinished)
 		if (found.error != CUDA_SUCCESS)
 			lose(context, found.error);
 		leave();
-		moved = moved || found.moved;
-		*ret_unfinished = *ret_unfinished || found.unfinished;
+		all.moved = all.moved || found.moved;
+		all.unfinished = all.unfinished || found.unfinished;
+		all.pressed = all.pressed || found.pressed;
 	}
 	warpspan_drain_launches();
-	return moved;
+	return all;
 }
 
 static void write_counters(uint64_t *last_ns, bool now)
@@ -205,8 +202,14 @@ static void write_counters(uint64_t *last_ns, bool now)
 	warpspan_meta_counters();
 }
 
-static uint64_t slower(uint64_t pace_ns, uint64_t longest_ns)
+static uint64_t next_pace(uint64_t pace_ns, const struct warpspan_drain_result *found, bool launched)
 {
+	const uint64_t longest_ns = found->unfinished ? LONGEST_BUSY_NS : LONGEST_NS;
+
+	if (found->pressed)
+		return SHORTEST_NS;
+	if (found->moved || launched)
+		return PERIOD_NS;
 	return pace_ns * 2 < longest_ns ? pace_ns * 2 : longest_ns;
 }
 
@@ -227,13 +230,14 @@ static void *run(void *unused)
 		const uint64_t begin_ns = warpspan_now_ns();
 		const uint64_t launches = warpspan_launch_log_last();
 		uint64_t flushes;
-		bool moved, unfinished, urgent;
+		struct warpspan_drain_result found;
+		bool urgent;
 
 		pthread_mutex_lock(&lock);
 		flushes = flushes_asked;
 		stop = stop_asked;
 		pthread_mutex_unlock(&lock);
-		moved = drain_all(stop ? WARPSPAN_DRAIN_ALL : WARPSPAN_DRAIN_CLOSED, &unfinished);
+		found = drain_all(stop ? WARPSPAN_DRAIN_ALL : WARPSPAN_DRAIN_CLOSED);
 		write_counters(&counters_ns, stop);
 		if (warpspan_output_failed())
 			atomic_store_explicit(&warpspan_off, true, memory_order_relaxed);
@@ -245,10 +249,7 @@ static void *run(void *unused)
 		pthread_mutex_unlock(&lock);
 		if (stop)
 			break;
-		if (moved || launches != launches_seen)
-			pace_ns = PERIOD_NS;
-		else
-			pace_ns = slower(pace_ns, unfinished ? LONGEST_BUSY_NS : LONGEST_NS);
+		pace_ns = next_pace(pace_ns, &found, launches != launches_seen);
 		launches_seen = launches;
 		if (!urgent) {
 			const uint64_t took_ns = warpspan_now_ns() - begin_ns;

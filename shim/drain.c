@@ -36,6 +36,8 @@
 /* How long to wait for launches that are still in their calls. */
 #define LAUNCH_PATIENCE_NS (20 * WARPSPAN_NS_PER_MS)
 #define LAUNCHES_PER_CHUNK 1024u
+/* An arena of which more than this part filled since the last drain may be full before the next. */
+#define PRESSED_PART 8u
 
 static struct warpspan_drain_totals totals;
 
@@ -94,8 +96,7 @@ static void flush(struct warpspan_context *context)
 	chunk.used = 0;
 }
 
-/* --- one segment
- * ------------------------------------------------------------------------------------------------------ */
+/* --- one segment -------------------------------------------------------------------------------------------------- */
 
 static struct warpspan_module *find_module(const struct warpspan_context *context, uint32_t number)
 {
@@ -197,8 +198,7 @@ static void emit(struct warpspan_context *context, const unsigned char *bytes, b
 		flush(context);
 }
 
-/* --- one arena
- * -------------------------------------------------------------------------------------------------------- */
+/* --- one arena ---------------------------------------------------------------------------------------------------- */
 
 struct walk {
 	struct warpspan_context *context;
@@ -386,8 +386,7 @@ static CUresult drain_side(struct walk *walk, struct warpspan_drain_result *foun
 	return result != CUDA_SUCCESS ? result : walk_new(walk, used);
 }
 
-/* --- one context
- * ------------------------------------------------------------------------------------------------------ */
+/* --- one context -------------------------------------------------------------------------------------------------- */
 
 static CUresult write_losses(struct warpspan_context *context)
 {
@@ -454,6 +453,8 @@ struct warpspan_drain_result warpspan_drain_context(struct warpspan_context *con
 {
 	struct warpspan_arenas *arenas = context->arenas;
 	struct warpspan_drain_result found = { .error = CUDA_SUCCESS };
+	const unsigned active = arenas->active;
+	const uint64_t walked_before = arenas->side[active].walked_bytes;
 
 	/* The retired one first: its segments are older. */
 	for (unsigned i = 1; i <= WARPSPAN_N_ARENAS && found.error == CUDA_SUCCESS; i++) {
@@ -468,6 +469,7 @@ struct warpspan_drain_result warpspan_drain_context(struct warpspan_context *con
 			found.error = drain_side(&walk, &found);
 	}
 	flush(context);
+	found.pressed = arenas->side[active].walked_bytes - walked_before > warpspan_arenas_room(arenas) / PRESSED_PART;
 	if (found.error == CUDA_SUCCESS)
 		found.error = write_losses(context);
 	if (found.error == CUDA_SUCCESS && mode == WARPSPAN_DRAIN_CLOSED)

@@ -18,6 +18,7 @@ enum warpspan_drain_mode {
 struct warpspan_drain_result {
 	bool moved;      /* something was written, or the counters moved */
 	bool unfinished; /* segments are open */
+	bool pressed;    /* an arena fills so fast that the next drain should come soon */
 	CUresult error;  /* of the driver; the context may be lost */
 };
 

@@ -46,7 +46,7 @@ static void store_real(enum warpspan_hook hook, void *real)
 	}
 }
 
-/* --- stubs ------------------------------------------------------------------------------------------------------- */
+/* --- stubs -------------------------------------------------------------------------------------------------------- */
 
 /* A wrapper was called that nobody looked up: by a program linked with libcuda, or one whose lookup we missed. NULL:
  * no driver is loaded (asked again next time). */

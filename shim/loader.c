@@ -40,8 +40,7 @@ void warpspan_loader_resolve(void);
 void *warpspan_loader_dlsym(void *handle, const char *name, const void *caller);
 void *warpspan_loader_dlvsym(void *handle, const char *name, const char *version, const void *caller);
 
-/* --- text without libc
- * ---------------------------------------------------------------------------------------------------- */
+/* --- text without libc -------------------------------------------------------------------------------------------- */
 
 static bool same(const char *a, const char *b)
 {
@@ -281,8 +280,7 @@ void *warpspan_loader_find_driver(const char *name, const void *not_this)
 	return found != not_this ? found : NULL;
 }
 
-/* --- lookups the stubs hand over
- * --------------------------------------------------------------------------------------- */
+/* --- lookups the stubs hand over ---------------------------------------------------------------------------------- */
 
 int warpspan_loader_wanted(const char *name)
 {

@@ -326,8 +326,7 @@ void warpspan_registry_next_epoch(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* --- ends
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- ends --------------------------------------------------------------------------------------------------------- */
 
 void warpspan_registry_end_context(struct warpspan_context *context)
 {

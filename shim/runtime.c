@@ -68,8 +68,7 @@ static void *real_function(_Atomic(void *) *cache, enum runtime runtime, const c
 	return real;
 }
 
-/* --- what a launch is, where the driver's door does not see it
- * --------------------------------------------------------- */
+/* --- what a launch is, where the driver's door does not see it ---------------------------------------------------- */
 
 static bool bypassed(void)
 {
@@ -170,8 +169,7 @@ static void view_launch_ex_ptsz(struct warpspan_runtime_call *call, enum runtime
 	record_ex(call, runtime, config, function, true);
 }
 
-/* --- the wrappers
- * ------------------------------------------------------------------------------------------------------ */
+/* --- the wrappers ------------------------------------------------------------------------------------------------- */
 
 static bool enter(struct warpspan_runtime_call *call)
 {

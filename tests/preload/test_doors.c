@@ -156,8 +156,7 @@ static void driver_records(const char *mode, unsigned n_launches)
 	free(said);
 }
 
-/* --- doors
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- doors -------------------------------------------------------------------------------------------------------- */
 
 static void records_every_way(int program)
 {
@@ -222,8 +221,7 @@ static void odd_questions_get_the_drivers_answers(void **state)
 	free(said);
 }
 
-/* --- many, at once, and at the end
- * --------------------------------------------------------------------------------------- */
+/* --- many, at once, and at the end -------------------------------------------------------------------------------- */
 
 static void first_launches_of_many_threads_are_all_recorded(void **state)
 {
@@ -267,8 +265,7 @@ static void launches_the_driver_refuses_are_recorded_as_that(void **state)
 	free(said);
 }
 
-/* --- lives
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- lives -------------------------------------------------------------------------------------------------------- */
 
 static void a_reset_device_is_another_context(void **state)
 {
@@ -325,8 +322,7 @@ static void a_forked_child_is_silent(void **state)
 	free(said);
 }
 
-/* --- trouble
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- trouble ------------------------------------------------------------------------------------------------------ */
 
 static void a_program_without_instrumented_kernels_does_not_notice(void **state)
 {
