@@ -172,6 +172,7 @@ struct cache_slot {
 };
 
 struct cache_table {
+	struct cache_table *before; /* the one it replaced */
 	size_t n_slots; /* a power of two */
 	size_t n_used;  /* under the lock */
 	struct cache_slot slots[];
@@ -289,6 +290,7 @@ static struct cache_table *table_with_room(void)
 			       atomic_load_explicit(&slot->context, memory_order_relaxed), now_epoch,
 			       atomic_load_explicit(&slot->kernel, memory_order_relaxed));
 	}
+	made->before = now;
 	atomic_store_explicit(&table, made, memory_order_release);
 	return made;
 }
