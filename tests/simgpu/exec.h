@@ -84,7 +84,8 @@ struct sim_warp {
 	uint32_t events;
 	uint64_t cycle;      /* of its SM: when the next instruction issues */
 	uint64_t load_ready; /* when the loads under way have arrived */
-	uint64_t *partition_busy;
+	uint32_t *n_ready;   /* warps of its partition that compete for issue slots, this one included while is_ready */
+	bool is_ready;
 	uint32_t carry; /* condition code, a bit per lane */
 
 	struct sim_launch_state *launch;
@@ -199,9 +200,10 @@ struct sim_launch_state {
 /* --- warp.c: groups of lanes, frames, the instruction loop ----------------------------------------------------------
  */
 
-enum warp_stop { WARP_STOP_REQUEUE, WARP_STOP_BLOCKED, WARP_STOP_DONE, WARP_STOP_FAULT };
+enum warp_stop { WARP_STOP_REQUEUE, WARP_STOP_STALLED, WARP_STOP_BLOCKED, WARP_STOP_DONE, WARP_STOP_FAULT };
 
-/* Runs the warp until it blocks, ends, faults, or another event comes first. */
+/* Runs the warp until it blocks, ends, faults, or another event comes first. Stalled means: nothing to do until its
+ * event's time. */
 enum warp_stop warp_run(struct sim_warp *warp);
 /* Makes the warp start the kernel at `cycle`; false when memory ran out. */
 bool warp_start(struct sim_warp *warp, uint64_t cycle);

@@ -30,8 +30,8 @@
 struct sim_sm {
 	uint32_t n_blocks, n_warps;
 	uint64_t shared_used;
-	uint64_t slots; /* in use, a bit each */
-	uint64_t partition_busy[N_PARTITIONS];
+	uint64_t slots;                 /* in use, a bit each */
+	uint32_t n_ready[N_PARTITIONS]; /* warps that compete for a partition's issue slots */
 };
 
 /* --- queue: a binary heap ------------------------------------------------------------------------------------------
@@ -264,7 +264,7 @@ static bool start_warps(struct sim_launch_state *state, struct sim_block *block,
 		warp->block = block;
 		warp->clock = clock;
 		warp->index = i;
-		warp->partition_busy = &state->sms[block->sm].partition_busy[(block->slot + i) % N_PARTITIONS];
+		warp->n_ready = &state->sms[block->sm].n_ready[(block->slot + i) % N_PARTITIONS];
 		if (!warp_start(warp, cycle + (uint64_t)i * sim_cost_cycles[PTX_COST_WARP_START]))
 			return false;
 		warp->event.time = warp_time(warp, warp->cycle);
@@ -380,24 +380,34 @@ static void pace(const struct sim_launch_state *state, uint64_t time, uint64_t h
 		host_sleep();
 }
 
+static void set_ready(struct sim_warp *warp, bool is_ready)
+{
+	if (warp->is_ready == is_ready)
+		return;
+	warp->is_ready = is_ready;
+	*warp->n_ready += is_ready ? 1 : UINT32_MAX;
+}
+
 static bool run_warp_event(struct sim_launch_state *state, struct sim_warp *warp)
 {
+	enum warp_stop stop;
+
 	if (warp->wait == WAIT_MBARRIER) {
 		warp->wait = WAIT_NONE;
 		warp->wait_expired = true;
 		warp->cycle = warp->wait_deadline;
 		state->n_polls++;
 	}
-	switch (warp_run(warp)) {
-	case WARP_STOP_REQUEUE:
+	set_ready(warp, true);
+	stop = warp_run(warp);
+	if (stop == WARP_STOP_REQUEUE)
 		return queue_push(state, &warp->event);
-	case WARP_STOP_BLOCKED:
-		return true;
-	case WARP_STOP_DONE:
+	set_ready(warp, false);
+	if (stop == WARP_STOP_STALLED)
+		return queue_push(state, &warp->event);
+	if (stop == WARP_STOP_DONE)
 		return end_warp(state, warp);
-	default:
-		return false;
-	}
+	return stop == WARP_STOP_BLOCKED;
 }
 
 static void run_deferred_event(struct sim_launch_state *state, struct sim_deferred *deferred)

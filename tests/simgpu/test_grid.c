@@ -494,6 +494,34 @@ static void time_starts_where_the_launch_says(void **state)
 	sim_device_destroy(device);
 }
 
+/* Four warps have a partition of the SM each; sixty-four slow each other down. */
+static void warps_share_issue_slots(void **state)
+{
+	static const char ptx[] = GRID_KERNEL(
+		"", "mov.u32 %r5, 0; L: add.u32 %r5, %r5, 1; xor.b32 %r6, %r5, %r1; setp.lt.u32 %p1, %r5, 2000;\n"
+		    "@%p1 bra L; cvt.u64.u32 %rd3, %r6; st.global.u64 [%rd2], %rd3;\n");
+	static const uint32_t threads[3] = { 32, 128, 1024 };
+	uint64_t took_ns[3];
+	struct sim_config config;
+	struct sim_device *device;
+	struct sim_module *module;
+	uint64_t buffer;
+
+	(void)state;
+	rig_config(&config);
+	config.n_sms = 1;
+	device = rig_device(&config);
+	module = rig_load(device, ptx);
+	buffer = rig_alloc(device, 2 * 1024 * 8);
+	for (int i = 0; i < 3; i++)
+		took_ns[i] = rig_run(device, module, i == 2 ? 2 : 1, threads[i], (uint64_t[4]){ buffer }).end_ns - 1000;
+	assert_in_range(took_ns[0], 2000 * 10, 2000 * 11);
+	assert_in_range(took_ns[1], took_ns[0], took_ns[0] * 11 / 10);
+	assert_in_range(took_ns[2], took_ns[0] * 5, took_ns[0] * 10);
+	sim_module_unload(module);
+	sim_device_destroy(device);
+}
+
 /* --- faults --------------------------------------------------------------------------------------------------------
  */
 
@@ -849,6 +877,7 @@ int main(void)
 		cmocka_unit_test(ticks_and_seeds_are_settings),
 		cmocka_unit_test(rates_spread_around_nominal),
 		cmocka_unit_test(time_starts_where_the_launch_says),
+		cmocka_unit_test(warps_share_issue_slots),
 		cmocka_unit_test(faults_say_what_and_where),
 		cmocka_unit_test(endless_recursion_is_an_error),
 		cmocka_unit_test(use_after_free_is_an_error),

@@ -2,10 +2,10 @@
  *
  * warp.c - the instruction loop of a warp, its groups of lanes, its frames.
  *
- * Time. A warp's `cycle` is when its next instruction issues. An instruction adds its cost; the four partitions of an
- * SM each issue one instruction per cycle, so warps that share one slow each other down (partition_busy). Instructions
- * that other warps can observe (PTX_ORDERED) run only when no other event of the launch is earlier; the rest run ahead
- * in batches.
+ * Time. A warp's `cycle` is when its next instruction issues. An instruction takes its cost, or a cycle for each warp
+ * that competes for the same of the SM's four partitions, whichever is more: what a fair scheduler gives. Waiting for
+ * memory, a barrier or a time is not competing. Instructions that other warps can observe (PTX_ORDERED) run only when
+ * no other event of the launch is earlier; the rest run ahead in batches.
  *
  * Fairness inside a warp. Reconvergence prefers the lowest program counter, which alone would let a lane spin for ever
  * on what a lane behind it must do. So loops are counted, polling instructions weigh more, and past SPIN_LIMIT the
@@ -19,10 +19,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define BATCH_INSTRUCTIONS 256
+#define BATCH_INSTRUCTIONS 64
 #define SPIN_LIMIT         256
 #define SLICE_INSTRUCTIONS 256
-#define LOCAL_STACK_START  1024
+/* A wait for memory that is worth an event; a shorter one is time spent. */
+#define STALL_CYCLES 48
 
 const uint16_t sim_cost_cycles[PTX_N_COSTS] = {
 #define PTX_COST(id, cycles) [PTX_COST_##id] = cycles,
@@ -285,65 +286,75 @@ static bool other_event_first(const struct sim_warp *warp)
 
 static void charge(struct sim_warp *warp, uint32_t cost)
 {
-	warp->cycle += sim_cost_cycles[cost];
-	if (++*warp->partition_busy > warp->cycle)
-		warp->cycle = *warp->partition_busy;
+	uint32_t cycles = sim_cost_cycles[cost];
+
+	warp->cycle += cycles > *warp->n_ready ? cycles : *warp->n_ready;
 }
 
-static enum warp_stop end_of_warp(struct sim_warp *warp)
+/* The warp has nothing to do before its `cycle`. */
+static enum warp_stop stop_until_cycle(struct sim_warp *warp, enum warp_stop stop)
 {
-	warp->is_done = true;
-	return WARP_STOP_DONE;
+	warp->event.time = warp_time(warp, warp->cycle);
+	return stop;
+}
+
+static uint32_t guarded_lanes(const struct sim_warp *warp, const struct ptx_insn *insn)
+{
+	uint32_t guard;
+
+	if (insn->guard == PTX_NO_GUARD)
+		return warp->active;
+	memcpy(&guard, warp->bases[PTX_OPERAND_REG] + insn->guard, sizeof(guard));
+	return warp->active & (insn->guard_negate ? ~guard : guard);
+}
+
+/* Runs one instruction; true when the warp is blocked or has a fault. */
+static bool step(struct sim_warp *warp, const struct ptx_insn *insn)
+{
+	uint32_t mask = guarded_lanes(warp, insn);
+	bool blocked;
+
+	warp->n_executed++;
+	warp->pc++;
+	if (mask != 0)
+		insn->run(warp, insn, mask);
+	if (warp->events & WARP_FAULT)
+		return true;
+	blocked = warp->events & WARP_BLOCKED;
+	if (!blocked)
+		charge(warp, insn->cost);
+	if (warp->events != 0 || warp->pc >= warp->reconverge_pc) {
+		warp_save_group(warp);
+		warp->events = 0;
+		warp_select_group(warp);
+	}
+	return blocked;
 }
 
 enum warp_stop warp_run(struct sim_warp *warp)
 {
-	uint32_t n = 0;
-
-	if (*warp->partition_busy < warp->cycle)
-		*warp->partition_busy = warp->cycle;
 	if (warp->active == 0)
 		warp_select_group(warp);
-	while (warp->active != 0) {
+	for (uint32_t n = 0; warp->active != 0; n++) {
 		const struct ptx_insn *insn = &warp->code[warp->pc];
-		uint32_t mask = warp->active;
+		uint64_t issue = warp->cycle;
 
-		if (insn->properties & PTX_WAIT_LOADS && warp->cycle < warp->load_ready)
+		if (insn->properties & PTX_WAIT_LOADS && warp->load_ready > issue)
 			warp->cycle = warp->load_ready;
-		if (insn->properties & PTX_ORDERED ? other_event_first(warp) : n >= BATCH_INSTRUCTIONS) {
-			warp->event.time = warp_time(warp, warp->cycle);
-			return WARP_STOP_REQUEUE;
-		}
-		n++;
-		warp->n_executed++;
-		warp->pc++;
-		if (insn->guard != PTX_NO_GUARD) {
-			uint32_t guard;
-
-			memcpy(&guard, warp->bases[PTX_OPERAND_REG] + insn->guard, sizeof(guard));
-			mask &= insn->guard_negate ? ~guard : guard;
-		}
-		if (mask != 0)
-			insn->run(warp, insn, mask);
-		if (warp->events & WARP_FAULT)
-			return WARP_STOP_FAULT;
-		if (!(warp->events & WARP_BLOCKED))
-			charge(warp, insn->cost);
-		if (warp->events != 0) {
-			bool blocked = warp->events & WARP_BLOCKED;
-
-			warp_save_group(warp);
-			warp->events = 0;
-			warp_select_group(warp);
-			if (blocked)
-				return WARP_STOP_BLOCKED;
-		} else if (warp->pc >= warp->reconverge_pc) {
-			warp_save_group(warp);
-			warp_select_group(warp);
-		}
+		if (warp->cycle - issue >= STALL_CYCLES)
+			return stop_until_cycle(warp, WARP_STOP_STALLED);
+		if (insn->properties & PTX_ORDERED ? other_event_first(warp) : n >= BATCH_INSTRUCTIONS)
+			return stop_until_cycle(warp, WARP_STOP_REQUEUE);
+		issue = warp->cycle;
+		if (step(warp, insn))
+			return warp->events & WARP_FAULT ? WARP_STOP_FAULT : WARP_STOP_BLOCKED;
+		if (warp->active != 0 && warp->cycle - issue >= STALL_CYCLES)
+			return stop_until_cycle(warp, WARP_STOP_STALLED);
 	}
-	if (warp->live == 0)
-		return end_of_warp(warp);
+	if (warp->live == 0) {
+		warp->is_done = true;
+		return WARP_STOP_DONE;
+	}
 	/* Every lane waits for another lane. */
 	warp->wait = WAIT_LANES;
 	return WARP_STOP_BLOCKED;
