@@ -89,8 +89,7 @@ struct fitter {
 	double (*ends)[2];   /* of n_sms or FIT_POINTS_MAX intervals: position, +1 or -1 */
 };
 
-/* --- the step of the timer -------------------------------------------------------------------------------------------
- */
+/* --- the step of the timer -------------------------------------------------------------------- */
 
 static uint64_t gcd(uint64_t a, uint64_t b)
 {
@@ -179,8 +178,7 @@ int clock_detect_tick(const uint64_t *timers, size_t n, uint32_t *ret_tick)
 	return 0;
 }
 
-/* --- slopes ----------------------------------------------------------------------------------------------------------
- */
+/* --- slopes ----------------------------------------------------------------------------------- */
 
 static double slope(double c0, double t0, double c1, double t1)
 {
@@ -389,8 +387,7 @@ static bool fit_slopes(struct fitter *fitter, uint64_t from_ns, uint64_t last_ns
 	return true;
 }
 
-/* --- epochs ----------------------------------------------------------------------------------------------------------
- */
+/* --- epochs ----------------------------------------------------------------------------------- */
 
 static size_t first_timer_from(const struct fitter *fitter, uint64_t from_ns)
 {
@@ -498,8 +495,7 @@ static void borrow_rates(struct fitter *fitter)
 	}
 }
 
-/* --- lines -----------------------------------------------------------------------------------------------------------
- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 /* The offsets a slope allows: the highest lower end and the lowest upper end, at count `middle`. */
 static void offset_range(const struct point *points, size_t n, double period, double middle, double width,
@@ -635,8 +631,7 @@ static int find_lines(struct fitter *fitter)
 	return WARPSPAN_OK;
 }
 
-/* --- the device ------------------------------------------------------------------------------------------------------
- */
+/* --- the device ------------------------------------------------------------------------------- */
 
 static int by_sm_and_timer(const void *left, const void *right)
 {

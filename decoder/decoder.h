@@ -44,8 +44,7 @@ struct warpspan_error {
 	char text[512];   /* "'a.wspan': chunk 12 at byte 4096: payload checksum does not match; ..." */
 };
 
-/* --- writing a raw capture ------------------------------------------------------------------------------------------
- */
+/* --- writing a raw capture -------------------------------------------------------------------- */
 
 struct warpspan_writer;
 
@@ -66,8 +65,7 @@ int warpspan_writer_finish(struct warpspan_writer *writer, struct warpspan_error
 /* Closes without END (a forked child that must not touch the file; a failed session). Returns NULL; NULL is fine. */
 struct warpspan_writer *warpspan_writer_close(struct warpspan_writer *writer);
 
-/* --- exporting ------------------------------------------------------------------------------------------------------
- */
+/* --- exporting -------------------------------------------------------------------------------- */
 
 /* X(NAME, bit, text, extension) */
 #define WARPSPAN_EXPORTS(X)                   \

@@ -243,8 +243,7 @@ bool failures_incomplete(const struct warpspan_model *model, FILE *out, unsigned
 	return true;
 }
 
-/* --- notes ----------------------------------------------------------------------------------------------------------
- */
+/* --- notes ------------------------------------------------------------------------------------ */
 
 static void note(FILE *out, unsigned columns, bool *told, const char *text)
 {
@@ -336,8 +335,7 @@ bool failures_notes(const struct warpspan_model *model, const struct warpspan_st
 	return told;
 }
 
-/* --- the gist -------------------------------------------------------------------------------------------------------
- */
+/* --- the gist --------------------------------------------------------------------------------- */
 
 static void append(char *text, size_t bytes, const char *part)
 {

@@ -25,8 +25,7 @@ struct shape {
 	uint64_t a, b;
 };
 
-/* --- shapes ----------------------------------------------------------------------------------------------------------
- */
+/* --- shapes ----------------------------------------------------------------------------------- */
 
 static struct shape shape_of_segment(const struct warpspan_segment *head)
 {
@@ -68,8 +67,7 @@ static void shape_key(struct shape shape, uint32_t context, uint64_t *ret_a, uin
 	*ret_b = shape.b;
 }
 
-/* --- grouping --------------------------------------------------------------------------------------------------------
- */
+/* --- grouping --------------------------------------------------------------------------------- */
 
 /* By context, %gridid, shape, time. */
 static int by_launch(const void *left, const void *right, void *opaque)
@@ -394,8 +392,7 @@ int launches_group(struct launches *launches)
 	return result == WARPSPAN_OK ? sort_grids(launches) : result;
 }
 
-/* --- joining ---------------------------------------------------------------------------------------------------------
- */
+/* --- joining ---------------------------------------------------------------------------------- */
 
 /* One side of the join: a launch of the log or a grid, with its shape. */
 struct side {
@@ -609,8 +606,7 @@ static int collect_sides(struct launches *launches, side_array *grids, side_arra
 	return WARPSPAN_OK;
 }
 
-/* --- kernels ---------------------------------------------------------------------------------------------------------
- */
+/* --- kernels ---------------------------------------------------------------------------------- */
 
 /* A kernel no log names, called after the place of its WS_OPEN. */
 static int add_unnamed_kernel(struct launches *launches, uint32_t module, uint32_t site, uint32_t *ret_kernel)

@@ -141,8 +141,7 @@ void losses_finish(struct losses *losses)
 	memset(losses, 0, sizeof(*losses));
 }
 
-/* --- the settings that would have sufficed ---------------------------------------------------------------------------
- */
+/* --- the settings that would have sufficed ---------------------------------------------------- */
 
 #define BUFFER_LEAST ((uint64_t)64 << 10) /* the least the setting takes */
 #define BUFFER_MOST  ((uint64_t)1 << 40)  /* what a ticket can address */

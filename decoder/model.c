@@ -28,8 +28,7 @@ struct decoding {
 	struct spans spans;
 };
 
-/* --- chunks ----------------------------------------------------------------------------------------------------------
- */
+/* --- chunks ----------------------------------------------------------------------------------- */
 
 static int add_launches(struct decoding *decoding, const struct capture_chunk *chunk)
 {
@@ -105,8 +104,7 @@ static int read_chunks(struct decoding *decoding)
 	return result < 0 ? result : WARPSPAN_OK;
 }
 
-/* --- clocks ----------------------------------------------------------------------------------------------------------
- */
+/* --- clocks ----------------------------------------------------------------------------------- */
 
 static int find_devices(struct decoding *decoding)
 {
@@ -201,8 +199,7 @@ static int fit_clocks(struct decoding *decoding)
 	return result;
 }
 
-/* --- launches and spans ----------------------------------------------------------------------------------------------
- */
+/* --- launches and spans ----------------------------------------------------------------------- */
 
 static int find_launches(struct decoding *decoding)
 {
@@ -234,8 +231,7 @@ static int find_spans(struct decoding *decoding)
 	return spans_build(&decoding->spans);
 }
 
-/* --- the model -------------------------------------------------------------------------------------------------------
- */
+/* --- the model -------------------------------------------------------------------------------- */
 
 #define HAND_OVER(to, n_to, from)                    \
 	do {                                         \

@@ -61,8 +61,7 @@ char *out_warp_name(const struct warpspan_track *track, char name[OUT_NAME_BYTES
 	return name;
 }
 
-/* --- texts ----------------------------------------------------------------------------------------------------------
- */
+/* --- texts ------------------------------------------------------------------------------------ */
 
 static char *clean_copy(const char *text)
 {
@@ -126,8 +125,7 @@ void out_texts_finish(struct out_texts *texts)
 	free(texts->file_ids);
 }
 
-/* --- order ----------------------------------------------------------------------------------------------------------
- */
+/* --- order ------------------------------------------------------------------------------------ */
 
 void out_walk_init(struct out_walk *walk, const struct warpspan_model *model, const struct warpspan_track *track,
 		   const struct warpspan_slice **open)

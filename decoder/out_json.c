@@ -31,8 +31,7 @@ struct writer {
 	bool first;   /* no event was written yet */
 };
 
-/* --- JSON -----------------------------------------------------------------------------------------------------------
- */
+/* --- JSON ------------------------------------------------------------------------------------- */
 
 /* Escapes clean UTF-8. `escaped` holds at least 2 * strlen(text) + 1. */
 static char *escape(char *escaped, const char *text)
@@ -129,8 +128,7 @@ static void end_event(struct writer *writer, const char *start, const char *end)
 	sink_commit(writer->sink, (size_t)(end - start));
 }
 
-/* --- header ---------------------------------------------------------------------------------------------------------
- */
+/* --- header ----------------------------------------------------------------------------------- */
 
 static void put_metadata_text(struct writer *writer, const char *key, const char *text, bool last)
 {
@@ -187,8 +185,7 @@ static void put_header(struct writer *writer)
 	sink_text(writer->sink, "},\n\"traceEvents\":[");
 }
 
-/* --- events ---------------------------------------------------------------------------------------------------------
- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 static bool make_heads(struct writer *writer)
 {

@@ -134,8 +134,7 @@ struct writer {
 	uint64_t grid_string;
 };
 
-/* --- packets --------------------------------------------------------------------------------------------------------
- */
+/* --- packets ---------------------------------------------------------------------------------- */
 
 static void put_packet(struct writer *writer, const struct proto *packet)
 {
@@ -237,8 +236,7 @@ static void put_sequence_start(struct writer *writer, uint32_t sequence, bool st
 	writer->grid = WARPSPAN_NONE;
 }
 
-/* --- tracks ---------------------------------------------------------------------------------------------------------
- */
+/* --- tracks ----------------------------------------------------------------------------------- */
 
 /* Scatters numbers over 64 bits (the finalizer of MurmurHash3), so that files can be concatenated. */
 static uint64_t mix(uint64_t x)
@@ -361,8 +359,7 @@ static void put_tracks(struct writer *writer)
 	}
 }
 
-/* --- arguments ------------------------------------------------------------------------------------------------------
- */
+/* --- arguments -------------------------------------------------------------------------------- */
 
 static void put_argument_uint(struct proto *event, uint64_t argument, uint32_t field, uint64_t value)
 {
@@ -407,8 +404,7 @@ static void put_mark_value(struct proto *event, const struct warpspan_mark *mark
 		put_argument_double(event, ARGUMENT_VALUE, warpspan_mark_value(mark));
 }
 
-/* --- launches -------------------------------------------------------------------------------------------------------
- */
+/* --- launches --------------------------------------------------------------------------------- */
 
 static void put_launch_edge(struct writer *writer, uint32_t grid, uint64_t time_ns, const struct proto *event)
 {
@@ -455,8 +451,7 @@ static void put_launch(struct writer *writer, uint32_t index)
 	put_launch_edge(writer, index, grid->end_ns, &event);
 }
 
-/* --- warps ----------------------------------------------------------------------------------------------------------
- */
+/* --- warps ------------------------------------------------------------------------------------ */
 
 /* Packets with nothing but names the coming events refer to, and the track they are on. */
 struct introduction {

@@ -98,8 +98,7 @@ static void print_totals(const struct warpspan_model *model, FILE *out, unsigned
 	header_line(out, columns, "records", line);
 }
 
-/* --- one kernel -----------------------------------------------------------------------------------------------------
- */
+/* --- one kernel ------------------------------------------------------------------------------- */
 
 static void print_kernel_header(const struct warpspan_model *model, const struct warpspan_stats *stats, uint32_t kernel,
 				FILE *out, unsigned columns)

@@ -93,8 +93,7 @@ static const char *kernel_name(const struct builder *builder, uint32_t kernel)
 				       : builder->model->kernels[kernel].demangled;
 }
 
-/* --- parts ----------------------------------------------------------------------------------------------------------
- */
+/* --- parts ------------------------------------------------------------------------------------ */
 
 static void add_session(struct builder *builder, cJSON *root)
 {

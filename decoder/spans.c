@@ -32,8 +32,7 @@ uint64_t segment_time_ns(const struct segment *segment, uint64_t base_ns, uint64
 	return base_ns > UINT64_MAX - (uint64_t)whole ? UINT64_MAX : base_ns + (uint64_t)whole;
 }
 
-/* --- regions and unpaired records ------------------------------------------------------------------------------------
- */
+/* --- regions and unpaired records ------------------------------------------------------------- */
 
 static int add_region(struct spans *spans, uint32_t kernel, const struct site *site, uint32_t *ret_region)
 {
@@ -89,8 +88,7 @@ static int count_unpaired(struct spans *spans, enum warpspan_unpaired_cause caus
 	return WARPSPAN_OK;
 }
 
-/* --- one segment -----------------------------------------------------------------------------------------------------
- */
+/* --- one segment ------------------------------------------------------------------------------ */
 
 /* The counter of begins on the stack with a pair number; room for numbers given out since the last call is made. */
 static uint32_t *open_pairs(struct spans *spans, uint32_t pair)
@@ -217,8 +215,7 @@ static int take_segment(struct spans *spans, const struct segment *segment, uint
 	return result;
 }
 
-/* --- tracks ----------------------------------------------------------------------------------------------------------
- */
+/* --- tracks ----------------------------------------------------------------------------------- */
 
 static int compare_u64(uint64_t a, uint64_t b)
 {

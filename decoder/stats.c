@@ -104,8 +104,7 @@ static bool work_init(struct work *work, const struct warpspan_model *model)
 	       work->grid_order && work->sm_seen;
 }
 
-/* --- regions --------------------------------------------------------------------------------------------------------
- */
+/* --- regions ---------------------------------------------------------------------------------- */
 
 static void count_slices(struct work *work)
 {
@@ -268,8 +267,7 @@ static bool finish_regions(struct work *work)
 	return true;
 }
 
-/* --- rows -----------------------------------------------------------------------------------------------------------
- */
+/* --- rows ------------------------------------------------------------------------------------- */
 
 static int by_kernel_and_time(const void *a, const void *b, void *context)
 {
@@ -370,8 +368,7 @@ static bool order_rows(struct work *work)
 	return true;
 }
 
-/* --- kernels --------------------------------------------------------------------------------------------------------
- */
+/* --- kernels ---------------------------------------------------------------------------------- */
 
 static int by_kernel_device_start(const void *a, const void *b, void *context)
 {

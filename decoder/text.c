@@ -183,8 +183,7 @@ const char *text_block(char text[TEXT_NUMBER_BYTES], const uint32_t block[3])
 	return text;
 }
 
-/* --- UTF-8 ----------------------------------------------------------------------------------------------------------
- */
+/* --- UTF-8 ------------------------------------------------------------------------------------ */
 
 /* Length of the well-formed, printable character at `s`; 0: it is none. */
 static size_t character_bytes(const unsigned char *s)

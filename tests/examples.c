@@ -85,7 +85,7 @@ unsigned example_compare(const char *example, const struct warpspan_model *model
 	n += differs(prefix, "lost records", model->n_lost_records, 0);
 	n += differs(prefix, "unpaired records", unpaired, 0);
 	n += differs(prefix, "damaged places", model->n_damage, 0);
-	n += differs(prefix, "slices moved to nest", model->n_repairs, 0);
+	n += differs(prefix, "segments whose counter ran backwards", model->n_repairs, 0);
 	n += differs(prefix, "capture closed", model->complete, true);
 	return n;
 }

@@ -43,8 +43,7 @@ extern const unsigned n_commands;
 /* "warpspan NAME: text" on stderr; `command` NULL: "warpspan: text". */
 void complain(const struct command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* --- options (options.c) --------------------------------------------------------------------------------------------
- */
+/* --- options (options.c) ---------------------------------------------------------------------- */
 struct option_spec {
 	const char *name;     /* "format": --format */
 	char letter;          /* 'f': -f; 0: none */
@@ -86,8 +85,7 @@ const char *options_capture(const struct options *options);
 /* The candidate nearest to `word`, or NULL when none is near: few edits relative to the length, or a prefix. */
 const char *nearest_word(const char *word, const char *const *candidates, unsigned n_candidates);
 
-/* --- captures and output --------------------------------------------------------------------------------------------
- */
+/* --- captures and output ---------------------------------------------------------------------- */
 /* Loads for a subcommand. NULL: it has complained. *ret_status: EXIT_STATUS_OK, or _TROUBLE when damaged. */
 struct warpspan_model *load_capture(const struct command *command, const char *path, int *ret_status);
 /* Flushes stdout. `status`, or EXIT_STATUS_TROUBLE when output failed: with a complaint, unless the reader has gone. */

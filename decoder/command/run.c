@@ -35,8 +35,7 @@ typedef Elf32_Phdr elf_program_header;
 #define OUR_CLASS ELFCLASS32
 #endif
 
-/* --- options --------------------------------------------------------------------------------------------------------
- */
+/* --- options ---------------------------------------------------------------------------------- */
 
 /* "WARPSPAN_EVENTS_PER_WARP" is --events-per-warp. The first setting with an initial gets it as its letter. */
 static void make_spec(const struct warpspan_setting_info *info, char name[NAME_BYTES], char help[HELP_BYTES],
@@ -62,8 +61,7 @@ static void make_spec(const struct warpspan_setting_info *info, char name[NAME_B
 	}
 }
 
-/* --- the library ----------------------------------------------------------------------------------------------------
- */
+/* --- the library ------------------------------------------------------------------------------ */
 
 /* The library next to this command: in the build folder, or where both were installed. */
 static bool find_library(char path[PATH_MAX])
@@ -121,8 +119,7 @@ static int set_preload(const struct command *command, const char *library)
 	return EXIT_STATUS_OK;
 }
 
-/* --- the program ----------------------------------------------------------------------------------------------------
- */
+/* --- the program ------------------------------------------------------------------------------ */
 
 static bool is_program(const char *path)
 {
