@@ -219,8 +219,7 @@ uint32_t built_random(uint64_t *state, uint32_t below)
 	return (uint32_t)((*state >> 33) % below);
 }
 
-/* --- the example ----------------------------------------------------------------------------------------------------
- */
+/* --- the example ------------------------------------------------------------------------------ */
 
 struct example {
 	struct warpspan_model *model;
@@ -331,8 +330,7 @@ struct warpspan_model *built_example(bool troubled)
 	return model;
 }
 
-/* --- random ---------------------------------------------------------------------------------------------------------
- */
+/* --- random ----------------------------------------------------------------------------------- */
 
 static void random_track(struct warpspan_model *model, uint64_t *state, uint64_t start, uint64_t end)
 {

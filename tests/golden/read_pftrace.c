@@ -72,8 +72,7 @@ struct reader {
 	struct events *events;
 };
 
-/* --- wire format ----------------------------------------------------------------------------------------------------
- */
+/* --- wire format ------------------------------------------------------------------------------ */
 
 static int next_field(struct bytes *message, struct field *field)
 {
@@ -133,8 +132,7 @@ static char *as_text(const struct field *field)
 	return copy;
 }
 
-/* --- state ----------------------------------------------------------------------------------------------------------
- */
+/* --- state ------------------------------------------------------------------------------------ */
 
 static void table_clear(struct table *table)
 {
@@ -171,8 +169,7 @@ static struct track *find_track(struct reader *reader, uint64_t uuid)
 	return NULL;
 }
 
-/* --- packets --------------------------------------------------------------------------------------------------------
- */
+/* --- packets ---------------------------------------------------------------------------------- */
 
 static void read_descriptor(struct reader *reader, struct bytes message)
 {

@@ -111,8 +111,7 @@ static void write_capture(const char *path, uint32_t room)
 	builder_destroy(builder);
 }
 
-/* --- captures -------------------------------------------------------------------------------------------------------
- */
+/* --- captures --------------------------------------------------------------------------------- */
 
 static void a_good_capture_is_ok_in_every_way(void **state)
 {
@@ -270,8 +269,7 @@ static void a_reader_that_goes_away_is_no_news(void **state)
 	run_result_finish(&result);
 }
 
-/* --- usage ----------------------------------------------------------------------------------------------------------
- */
+/* --- usage ------------------------------------------------------------------------------------ */
 
 static void help_and_version_are_everywhere(void **state)
 {
@@ -342,8 +340,7 @@ static void settings_show_the_environment(void **state)
 	run_result_finish(&result);
 }
 
-/* --- run ------------------------------------------------------------------------------------------------------------
- */
+/* --- run -------------------------------------------------------------------------------------- */
 
 static void run_keeps_what_was_preloaded_and_sets_the_settings(void **state)
 {

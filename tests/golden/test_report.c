@@ -113,8 +113,7 @@ static void no_line_is_wider_than_the_terminal(void **state)
 	}
 }
 
-/* --- JSON -----------------------------------------------------------------------------------------------------------
- */
+/* --- JSON ------------------------------------------------------------------------------------- */
 
 static double number(const cJSON *object, const char *key)
 {
@@ -205,8 +204,7 @@ static void json_survives_any_name(void **state)
 	}
 }
 
-/* --- numbers and names ----------------------------------------------------------------------------------------------
- */
+/* --- numbers and names ------------------------------------------------------------------------ */
 
 static void durations_have_three_digits(void **state)
 {

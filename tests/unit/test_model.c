@@ -315,8 +315,7 @@ static void metadata_of_the_wrong_type_gives_defaults_and_is_told(void **state)
 	builder_destroy(b);
 }
 
-/* --- damage ----------------------------------------------------------------------------------------------------------
- */
+/* --- damage ----------------------------------------------------------------------------------- */
 
 static void a_capture_cut_anywhere_gives_what_was_before(void **state)
 {
