@@ -265,6 +265,11 @@ static void launches_the_driver_refuses_are_recorded_as_that(void **state)
 	free(said);
 }
 
+static void a_launch_allocates_nothing(void **state)
+{
+	driver_records("steady", 101);
+}
+
 /* --- lives -------------------------------------------------------------------------------------------------------- */
 
 static void a_reset_device_is_another_context(void **state)
@@ -443,6 +448,7 @@ int main(int argc, char **argv)
 		T(first_launches_of_many_threads_are_all_recorded),
 		T(thousands_of_launches_are_all_recorded),
 		T(launches_nobody_waits_for_are_recorded),
+		T(a_launch_allocates_nothing),
 		T(failing_launches_fail_as_ever),
 		T(launches_the_driver_refuses_are_recorded_as_that),
 		T(a_reset_device_is_another_context),

@@ -12,6 +12,30 @@
 
 enum { BLOCKS = 4, THREADS = 64, ELEMENTS = BLOCKS * THREADS };
 
+/* Allocations of this thread while it counts. */
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t n, size_t bytes);
+void *__libc_realloc(void *memory, size_t bytes);
+static _Thread_local int counting, n_allocations;
+
+void *malloc(size_t bytes)
+{
+	n_allocations += counting;
+	return __libc_malloc(bytes);
+}
+
+void *calloc(size_t n, size_t bytes)
+{
+	n_allocations += counting;
+	return __libc_calloc(n, bytes);
+}
+
+void *realloc(void *memory, size_t bytes)
+{
+	n_allocations += counting;
+	return __libc_realloc(memory, bytes);
+}
+
 static char *ptx;
 static CUdevice device;
 
@@ -236,6 +260,23 @@ static void refused(void)
 	print_data(data);
 }
 
+/* 1 + 100 launches; what those 100 allocate is the driver's. */
+static void steady(void)
+{
+	CUmodule module;
+	CUfunction function = load(&module);
+	CUdeviceptr data = make_data();
+
+	launch(function, data);
+	CHECK(cuCtxSynchronize());
+	counting = 1;
+	for (int i = 0; i < 100; i++)
+		launch(function, data);
+	counting = 0;
+	print_data(data);
+	printf("%d allocations\n", n_allocations);
+}
+
 /* 4 launches. */
 static void plain(void)
 {
@@ -270,7 +311,7 @@ int main(int argc, char **argv)
 	} modes[] = {
 		{ "doors", every_door },    { "odd", odd_questions }, { "unload", load_and_unload },
 		{ "libraries", libraries }, { "contexts", contexts }, { "abi", other_abi },
-		{ "fail", refused },        { "plain", plain },
+		{ "fail", refused },        { "plain", plain },       { "steady", steady },
 	};
 	CUcontext context;
 
