@@ -110,8 +110,10 @@ uint64_t warpspan_launch_begin(const struct warpspan_launch_view *view)
 		warpspan_count(WARPSPAN_COUNTER_log_full, 1);
 		warpspan_log_once(WARPSPAN_LOG_WARN, "launches come faster than they are written: some have no host "
 						     "entry in the capture, their records are kept");
-		warpspan_collector_hint();
 	}
+	/* Launches may come faster than the usual pace empties the log. */
+	if (number % (WARPSPAN_LAUNCH_LOG_SLOTS / 4) == 0)
+		warpspan_collector_hint();
 	return number;
 }
 

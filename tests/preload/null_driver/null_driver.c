@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * null_driver.c - a libcuda.so.1 that does nothing at once, so that what a launch costs is what the library adds.
+ * Function handle 1 is of a module with a warpspan_ctx, any other is not. For bench_launch.c only.
+ */
+#define __CUDA_API_VERSION_INTERNAL
+#include <cuda.h>
+
+#include "warpspan_format.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CTX_ADDRESS 0x7000ull
+
+#define NOTHING(name, ...)                                                \
+	__attribute__((visibility("default"))) CUresult name(__VA_ARGS__) \
+	{                                                                 \
+		return CUDA_SUCCESS;                                      \
+	}
+#define DEFINE(name, ...) __attribute__((visibility("default"))) CUresult name(__VA_ARGS__)
+
+NOTHING(cuInit, unsigned int flags)
+NOTHING(cuDeviceGetAttribute, int *value, CUdevice_attribute attribute, CUdevice device)
+NOTHING(cuDeviceGetName, char *name, int bytes, CUdevice device)
+NOTHING(cuDeviceGetUuid_v2, CUuuid *uuid, CUdevice device)
+NOTHING(cuDeviceTotalMem_v2, size_t *bytes, CUdevice device)
+NOTHING(cuDriverGetVersion, int *version)
+NOTHING(cuGetErrorName, CUresult error, const char **name)
+NOTHING(cuDevicePrimaryCtxGetState, CUdevice device, unsigned int *flags, int *active)
+NOTHING(cuCtxSetCurrent, CUcontext context)
+NOTHING(cuCtxSynchronize, void)
+NOTHING(cuThreadExchangeStreamCaptureMode, CUstreamCaptureMode *mode)
+NOTHING(cuStreamDestroy_v2, CUstream stream)
+NOTHING(cuStreamSynchronize, CUstream stream)
+NOTHING(cuMemFree_v2, CUdeviceptr address)
+NOTHING(cuMemFreeHost, void *memory)
+NOTHING(cuMemcpyHtoDAsync_v2, CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
+NOTHING(cuMemsetD8Async, CUdeviceptr address, unsigned char value, size_t bytes, CUstream stream)
+NOTHING(cuFuncGetAttribute, int *value, CUfunction_attribute attribute, CUfunction function)
+NOTHING(cuLaunchKernel, CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+	unsigned int threads_x, unsigned int threads_y, unsigned int threads_z, unsigned int shared_bytes,
+	CUstream stream, void **parameters, void **extra)
+
+DEFINE(cuCtxGetCurrent, CUcontext *context)
+{
+	*context = (CUcontext)0x10;
+	return CUDA_SUCCESS;
+}
+
+DEFINE(cuCtxGetDevice, CUdevice *device)
+{
+	*device = 0;
+	return CUDA_SUCCESS;
+}
+
+DEFINE(cuStreamCreate, CUstream *stream, unsigned int flags)
+{
+	*stream = (CUstream)0x20;
+	return CUDA_SUCCESS;
+}
+
+DEFINE(cuStreamIsCapturing, CUstream stream, CUstreamCaptureStatus *status)
+{
+	*status = CU_STREAM_CAPTURE_STATUS_NONE;
+	return CUDA_SUCCESS;
+}
+
+DEFINE(cuMemAlloc_v2, CUdeviceptr *address, size_t bytes)
+{
+	*address = 0x100000;
+	return CUDA_SUCCESS;
+}
+
+DEFINE(cuMemHostAlloc, void **memory, size_t bytes, unsigned int flags)
+{
+	*memory = calloc(1, bytes);
+	return *memory != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+DEFINE(cuMemcpyDtoHAsync_v2, void *to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+	const struct warpspan_ctx ctx = { .magic = WARPSPAN_CTX_MAGIC,
+					  .abi = WARPSPAN_ABI_VERSION,
+					  .ctx_bytes = sizeof(ctx) };
+
+	memset(to, 0, bytes);
+	if (from == CTX_ADDRESS)
+		memcpy(to, &ctx, sizeof(ctx));
+	return CUDA_SUCCESS;
+}
+
+DEFINE(cuFuncGetModule, CUmodule *module, CUfunction function)
+{
+	*module = (CUmodule)function;
+	return CUDA_SUCCESS;
+}
+
+DEFINE(cuModuleGetGlobal_v2, CUdeviceptr *address, size_t *bytes, CUmodule module, const char *name)
+{
+	if (module != (CUmodule)1)
+		return CUDA_ERROR_NOT_FOUND;
+	*address = CTX_ADDRESS;
+	*bytes = sizeof(struct warpspan_ctx);
+	return CUDA_SUCCESS;
+}
