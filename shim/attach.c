@@ -54,30 +54,43 @@ static void give_turn(void)
 /* --- the symbol --------------------------------------------------------------------------------------------------- */
 
 struct symbol {
-	CUmodule module;   /* of a CUfunction */
-	CUlibrary library; /* of a CUkernel */
+	CUfunction function; /* in the current context; of a CUkernel: NULL where the library route was taken */
+	CUmodule module;     /* of a CUfunction */
+	CUlibrary library;   /* of a CUkernel */
 	CUdeviceptr address;
 	size_t bytes;
 };
+
+static CUresult find_in_module(CUfunction function, struct symbol *ret)
+{
+	CUresult result = warpspan_driver.cuFuncGetModule(&ret->module, function);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	ret->function = function;
+	return warpspan_driver.cuModuleGetGlobal_v2(&ret->address, &ret->bytes, ret->module, WARPSPAN_CTX_SYMBOL);
+}
 
 /* `function` is a CUfunction or a CUkernel; which, the driver tells. CUDA_ERROR_NOT_FOUND: the module has no context.
  */
 static CUresult find_symbol(CUfunction function, struct symbol *ret)
 {
+	CUfunction of_kernel;
 	CUresult result;
 
 	memset(ret, 0, sizeof(*ret));
-	result = warpspan_driver.cuFuncGetModule(&ret->module, function);
-	if (result == CUDA_SUCCESS)
-		return warpspan_driver.cuModuleGetGlobal_v2(&ret->address, &ret->bytes, ret->module,
-							    WARPSPAN_CTX_SYMBOL);
-	ret->module = NULL;
-	if (warpspan_driver.cuKernelGetLibrary == NULL || warpspan_driver.cuLibraryGetGlobal == NULL)
+	result = find_in_module(function, ret);
+	if (ret->function != NULL || warpspan_driver.cuKernelGetFunction == NULL)
 		return result;
-	result = warpspan_driver.cuKernelGetLibrary(&ret->library, (CUkernel)function);
-	if (result != CUDA_SUCCESS)
+	if (warpspan_driver.cuKernelGetLibrary != NULL && warpspan_driver.cuLibraryGetGlobal != NULL &&
+	    warpspan_driver.cuKernelGetLibrary(&ret->library, (CUkernel)function) == CUDA_SUCCESS)
+		return warpspan_driver.cuLibraryGetGlobal(&ret->address, &ret->bytes, ret->library,
+							  WARPSPAN_CTX_SYMBOL);
+	ret->library = NULL;
+	/* Drivers before 12.5 do not tell the library: the kernel's function in this context does as well. */
+	if (warpspan_driver.cuKernelGetFunction(&of_kernel, (CUkernel)function) != CUDA_SUCCESS)
 		return result;
-	return warpspan_driver.cuLibraryGetGlobal(&ret->address, &ret->bytes, ret->library, WARPSPAN_CTX_SYMBOL);
+	return find_in_module(of_kernel, ret);
 }
 
 /* Drivers before 12.3 do not tell names: such kernels are told apart by their handle. */
@@ -86,10 +99,10 @@ static void find_name(CUfunction function, const struct symbol *symbol, char *re
 	const char *name = NULL;
 	CUresult result = CUDA_ERROR_NOT_SUPPORTED;
 
-	if (symbol->library != NULL && warpspan_driver.cuKernelGetName != NULL)
+	if (symbol->function == NULL && warpspan_driver.cuKernelGetName != NULL)
 		result = warpspan_driver.cuKernelGetName(&name, (CUkernel)function);
-	else if (symbol->library == NULL && warpspan_driver.cuFuncGetName != NULL)
-		result = warpspan_driver.cuFuncGetName(&name, function);
+	else if (symbol->function != NULL && warpspan_driver.cuFuncGetName != NULL)
+		result = warpspan_driver.cuFuncGetName(&name, symbol->function);
 	if (result == CUDA_SUCCESS && name != NULL)
 		(void)snprintf(ret_name, bytes, "%s", name);
 	else
@@ -104,9 +117,9 @@ static void find_cluster(CUfunction function, const struct symbol *symbol, struc
 						      CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH };
 	uint32_t cluster[3];
 
-	if (symbol->library != NULL &&
-	    (warpspan_driver.cuKernelGetFunction == NULL ||
-	     warpspan_driver.cuKernelGetFunction(&function, (CUkernel)function) != CUDA_SUCCESS))
+	if (symbol->function != NULL)
+		function = symbol->function;
+	else if (warpspan_driver.cuKernelGetFunction(&function, (CUkernel)function) != CUDA_SUCCESS)
 		return;
 	for (unsigned i = 0; i < 3; i++) {
 		int value = 0;

@@ -173,8 +173,8 @@ struct cache_slot {
 
 struct cache_table {
 	struct cache_table *before; /* the one it replaced */
-	size_t n_slots; /* a power of two */
-	size_t n_used;  /* under the lock */
+	size_t n_slots;             /* a power of two */
+	size_t n_used;              /* under the lock */
 	struct cache_slot slots[];
 };
 

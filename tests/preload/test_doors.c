@@ -414,6 +414,21 @@ static void a_question_the_driver_refuses_is_asked_again(void **state)
 	warpspan_model_destroy(model);
 }
 
+/* As drivers before 12.5 do: the library of a kernel is not told. */
+static void a_kernel_without_its_library_is_found_by_its_function(void **state)
+{
+	struct warpspan_model *model;
+	const char *const words[] = { arguments[DRIVER], arguments[PTX], "libraries", NULL };
+	char *said = run_both(words, "SIMGPU_FAULT=cuKernelGetLibrary:1:801,cuKernelGetLibrary:1:801,"
+				     "cuKernelGetLibrary:1:801");
+
+	model = load("out");
+	holds_launches(model, 6);
+	assert_string_equal(model->kernels[0].name, "step");
+	warpspan_model_destroy(model);
+	free(said);
+}
+
 static void a_file_that_exists_is_not_touched(void **state)
 {
 	const char *const words[] = { arguments[SHARED], "leave", NULL };
@@ -462,6 +477,7 @@ int main(int argc, char **argv)
 		T(a_full_device_leaves_the_program_alone),
 		T(a_nearly_full_device_gets_a_smaller_buffer),
 		T(a_question_the_driver_refuses_is_asked_again),
+		T(a_kernel_without_its_library_is_found_by_its_function),
 		T(a_file_that_exists_is_not_touched),
 	};
 
