@@ -197,8 +197,7 @@ struct sim_launch_state {
 	struct sim_frame **free_frames; /* by function index */
 };
 
-/* --- warp.c: groups of lanes, frames, the instruction loop ----------------------------------------------------------
- */
+/* --- warp.c: groups of lanes, frames, the instruction loop --- */
 
 enum warp_stop { WARP_STOP_REQUEUE, WARP_STOP_STALLED, WARP_STOP_BLOCKED, WARP_STOP_DONE, WARP_STOP_FAULT };
 
@@ -234,8 +233,7 @@ static inline uint64_t warp_time(const struct sim_warp *warp, uint64_t cycle)
 	return sim_clock_time(warp->clock, cycle);
 }
 
-/* --- exec_warp.c: .sync instructions; exec_barrier.c: barriers -------------------------------------------------------
- */
+/* --- exec_warp.c: .sync instructions; exec_barrier.c: barriers --- */
 
 /* Lanes ended: those that wait for them may go on. */
 void warp_recheck_sync(struct sim_warp *warp);
@@ -254,8 +252,7 @@ bool mbarrier_expect_one_more(struct sim_block *block, uint32_t offset);
 /* An asynchronous copy is complete. */
 void mbarrier_deferred(struct sim_launch_state *state, const struct sim_deferred *deferred);
 
-/* --- sm.c: the queue -------------------------------------------------------------------------------------------------
- */
+/* --- sm.c: the queue --- */
 
 bool queue_push(struct sim_launch_state *state, struct sim_event *event);
 void queue_remove(struct sim_launch_state *state, struct sim_event *event);
@@ -268,8 +265,7 @@ static inline bool event_before(const struct sim_event *a, const struct sim_even
 	return a->time != b->time ? a->time < b->time : a->order < b->order;
 }
 
-/* --- access to operands ----------------------------------------------------------------------------------------------
- */
+/* --- access to operands --- */
 
 extern const uint16_t sim_cost_cycles[PTX_N_COSTS];
 

@@ -20,8 +20,7 @@ bool select_nothing(struct ptx_insn *insn)
 	return true;
 }
 
-/* --- branches ------------------------------------------------------------------------------------------------------
- */
+/* --- branches --- */
 
 static void go_to(struct sim_warp *warp, uint32_t target)
 {
@@ -94,8 +93,7 @@ bool select_brx(struct ptx_insn *insn)
 	return insn->actions[0] == PTX_M_IDX;
 }
 
-/* --- calls ---------------------------------------------------------------------------------------------------------
- */
+/* --- calls --- */
 
 static void copy_argument(struct sim_warp *warp, const struct ptx_call_argument *argument, struct sim_frame *to,
 			  const struct ptx_param *param, uint32_t mask)

@@ -167,8 +167,7 @@ bool select_read_special(struct ptx_insn *insn)
 	return true;
 }
 
-/* --- mov -----------------------------------------------------------------------------------------------------------
- */
+/* --- mov --- */
 
 UNARY(mov_16, uint16_t, uint16_t, a)
 UNARY(mov_32, uint32_t, uint32_t, a)

@@ -3,10 +3,10 @@
  * ptx_decode.c - one PTX instruction to one struct ptx_insn.
  *
  * What an opcode takes is in ptx_ops.def, what a modifier means in ptx_mods.def; this file reads operands by the shape
- * the table gives and leaves the choice of the handler to the opcode's select function. A special register, a .local
- * variable or dynamic shared memory as an operand is read into a fresh register by an instruction put in front.
+ * the table gives and leaves the choice of the handler to the opcode's select function. Any thread; all state is in the
+ * parser and the decoder.
  */
-#include "ptx_parse.h"
+#include "ptx_decode.h"
 #include "ptx_select.h"
 
 #include <stdlib.h>
@@ -43,480 +43,7 @@ static const struct mod_info mods[] = {
 #include "ptx_mods.def"
 };
 
-static const struct sreg_info {
-	const char *text;
-	uint32_t bytes;
-} sregs[] = {
-#define PTX_SREG(id, text, bytes) { text, bytes },
-#include "ptx_sregs.def"
-};
-
-#define N_SREG_NAMES (sizeof(sregs) / sizeof(sregs[0]))
-
-/* The instruction being read. */
-struct decoder {
-	struct ptx_parser *parser;
-	const struct op_info *op;
-	struct ptx_token start; /* of the opcode */
-	const char *opcode_end;
-	struct ptx_insn insn;
-	uint32_t n_operands;
-	struct ptx_token label;
-	bool has_label;
-	bool loose_sizes; /* ld, st, cvt: a register may be wider than the type */
-};
-
-static bool decode_error(struct decoder *decoder, enum sim_status status, const char *what)
-{
-	size_t length = (size_t)(decoder->opcode_end - decoder->start.text);
-
-	ptx_error(decoder->parser, status, decoder->start.line, "%s in '%.*s'", what, length > 80 ? 80 : (int)length,
-		  decoder->start.text);
-	return false;
-}
-
-/* --- emitting ------------------------------------------------------------------------------------------------------
- */
-
-static void append_insn(struct ptx_parser *parser, const struct ptx_insn *insn)
-{
-	struct ptx_insn *slot = ptx_append(parser, &parser->code, sizeof(*slot));
-
-	if (!parser->stop)
-		*slot = *insn;
-}
-
-static void init_operands(struct ptx_insn *insn)
-{
-	for (uint32_t i = 0; i < PTX_MAX_OPERANDS; i++)
-		insn->o[i].kind = PTX_OPERAND_NONE;
-}
-
-static void append_read_special(struct decoder *decoder, uint32_t sreg, struct ptx_operand to, int64_t addend)
-{
-	struct ptx_insn insn = { 0 };
-
-	init_operands(&insn);
-	insn.op = PTX_OP_READ_SPECIAL;
-	insn.guard = PTX_NO_GUARD;
-	insn.line = decoder->start.line;
-	insn.target = sreg;
-	insn.displacement[0] = addend;
-	insn.o[0] = to;
-	insn.cost = sreg >= PTX_SREG_CLOCK && sreg <= PTX_SREG_GLOBALTIMER_HI ? PTX_COST_CLOCK : PTX_COST_ALU;
-	select_read_special(&insn);
-	append_insn(decoder->parser, &insn);
-}
-
-static struct ptx_operand read_special(struct decoder *decoder, uint32_t sreg, uint32_t bytes, int64_t addend)
-{
-	struct ptx_operand operand = { .kind = PTX_OPERAND_REG, .bytes = (uint8_t)bytes };
-
-	operand.offset = ptx_new_register(decoder->parser, bytes);
-	append_read_special(decoder, sreg, operand, addend);
-	return operand;
-}
-
-/* 32 equal lanes in the function's constant block. */
-static struct ptx_operand new_constant(struct ptx_parser *parser, uint64_t value, uint32_t bytes)
-{
-	struct ptx_operand operand = { .kind = PTX_OPERAND_CONST, .bytes = (uint8_t)bytes };
-	uint32_t total = bytes == 0 ? sizeof(uint32_t) : bytes * SIM_LANES;
-	uint32_t padding = (0 - parser->constants.n) & 15;
-	uint8_t *lanes;
-
-	ptx_append_n(parser, &parser->constants, 1, padding);
-	operand.offset = parser->constants.n;
-	lanes = ptx_append_n(parser, &parser->constants, 1, total);
-	if (parser->stop)
-		return operand;
-	if (bytes == 0) {
-		uint32_t mask = value != 0 ? UINT32_MAX : 0;
-
-		memcpy(lanes, &mask, sizeof(mask));
-		return operand;
-	}
-	for (uint32_t lane = 0; lane < SIM_LANES; lane++)
-		memcpy(lanes + (size_t)lane * bytes, &value, bytes < sizeof(value) ? bytes : sizeof(value));
-	return operand;
-}
-
-static struct ptx_operand constant(struct ptx_parser *parser, uint64_t value, uint32_t bytes)
-{
-	uint32_t slot = (uint32_t)((value ^ value >> 32 ^ value >> 7) * 31 + bytes) % 64;
-	struct ptx_cached_constant *cached = &parser->constant_cache[slot];
-	struct ptx_operand operand = { .kind = PTX_OPERAND_CONST, .bytes = (uint8_t)bytes };
-
-	if (cached->bytes_plus_1 == bytes + 1 && cached->value == value) {
-		operand.offset = cached->offset;
-		return operand;
-	}
-	operand = new_constant(parser, value, bytes);
-	cached->value = value;
-	cached->bytes_plus_1 = bytes + 1;
-	cached->offset = operand.offset;
-	return operand;
-}
-
-static void note_shared_user(struct ptx_parser *parser, struct ptx_symbol *symbol)
-{
-	struct ptx_function *function = parser->function;
-
-	if (symbol->kind != PTX_SYMBOL_SHARED)
-		return;
-	if (!function->is_entry || (symbol->user != NULL && symbol->user != function))
-		symbol->has_users = true;
-	symbol->user = function;
-}
-
-/* The address of a symbol plus `addend`. */
-static struct ptx_operand symbol_address(struct decoder *decoder, uint32_t index, int64_t addend, uint32_t bytes)
-{
-	struct ptx_parser *parser = decoder->parser;
-	struct ptx_symbol *symbol = (struct ptx_symbol *)parser->symbols.items + index;
-	struct ptx_constant_fixup *fixup;
-	struct ptx_operand operand;
-
-	note_shared_user(parser, symbol);
-	if (symbol->is_dynamic_shared) {
-		if (symbol->align > parser->function->shared_align)
-			parser->function->shared_align = symbol->align;
-		return read_special(decoder, PTX_SREG_DYNAMIC_SHARED, bytes, addend);
-	}
-	operand = new_constant(parser, 0, bytes);
-	fixup = ptx_append(parser, &parser->fixups, sizeof(*fixup));
-	fixup->offset = operand.offset;
-	fixup->bytes = (uint8_t)bytes;
-	fixup->symbol = index;
-	fixup->addend = addend;
-	fixup->line = decoder->start.line;
-	return operand;
-}
-
-/* --- operands ------------------------------------------------------------------------------------------------------
- */
-
-static bool bad_operand(struct decoder *decoder, const char *expected)
-{
-	const struct ptx_token *token = &decoder->parser->token;
-	size_t length = token->length > 60 ? 60 : token->length;
-
-	if (token->kind == PTX_TOKEN_END)
-		ptx_error(decoder->parser, SIM_INVALID_PTX, token->line, "%s expected before the end of the text",
-			  expected);
-	else
-		ptx_error(decoder->parser, SIM_INVALID_PTX, token->line, "%s expected before '%.*s' in '%.*s'",
-			  expected, (int)length, token->text, (int)(decoder->opcode_end - decoder->start.text),
-			  decoder->start.text);
-	return false;
-}
-
-static bool size_fits(const struct decoder *decoder, uint32_t register_bytes, uint32_t type_bytes)
-{
-	if (register_bytes == type_bytes)
-		return true;
-	if (register_bytes == 0 || type_bytes == 0)
-		return false;
-	return (decoder->loose_sizes && register_bytes > type_bytes) || (type_bytes == 1 && register_bytes == 2);
-}
-
-static bool check_size(struct decoder *decoder, const struct ptx_token *token, uint32_t bytes, enum ptx_type type)
-{
-	if (size_fits(decoder, bytes, ptx_type_bytes[type]))
-		return true;
-	ptx_error(decoder->parser, SIM_INVALID_PTX, token->line, "register '%.*s' does not fit type %s in '%.*s'",
-		  token->length > 60 ? 60 : (int)token->length, token->text, ptx_type_text[type],
-		  (int)(decoder->opcode_end - decoder->start.text), decoder->start.text);
-	return false;
-}
-
-/* The special register at the parser, consumed; PTX_N_SREGS when there is none. */
-static uint32_t accept_sreg(struct ptx_parser *parser)
-{
-	struct ptx_token token = parser->token;
-	struct ptx_lexer lexer = parser->lexer;
-	struct ptx_token dot;
-	size_t length = token.length;
-
-	if (token.kind != PTX_TOKEN_WORD || token.text[0] != '%')
-		return PTX_N_SREGS;
-	ptx_lexer_next(&lexer, &dot);
-	if (dot.kind == PTX_TOKEN_DOTTED && dot.text == token.text + token.length)
-		length += dot.length;
-	for (uint32_t i = 0; i < N_SREG_NAMES; i++) {
-		if (strlen(sregs[i].text) != length || memcmp(sregs[i].text, token.text, length) != 0)
-			continue;
-		ptx_advance(parser);
-		if (length > token.length)
-			ptx_advance(parser);
-		return i;
-	}
-	return PTX_N_SREGS;
-}
-
-static uint64_t immediate_bits(const struct ptx_token *token, enum ptx_type type, bool minus)
-{
-	double number;
-	float narrow;
-	uint32_t bits = (uint32_t)token->value;
-	uint64_t value = token->value;
-
-	if (token->kind == PTX_TOKEN_INT && type != PTX_F32 && type != PTX_F64)
-		return minus ? 0 - value : value;
-	if (token->kind == PTX_TOKEN_INT) {
-		number = (double)value;
-		narrow = (float)value;
-	} else if (token->is_f32) {
-		memcpy(&narrow, &bits, sizeof(narrow));
-		number = narrow;
-	} else {
-		memcpy(&number, &value, sizeof(number));
-		narrow = (float)number;
-	}
-	if (ptx_type_bytes[type] == 4) {
-		narrow = minus ? -narrow : narrow;
-		memcpy(&bits, &narrow, sizeof(bits));
-		/* A conversion may alter a NaN's payload: keep the bits as written. */
-		return token->is_f32 && !minus ? (uint32_t)token->value : bits;
-	}
-	number = minus ? -number : number;
-	memcpy(&value, &number, sizeof(value));
-	return value;
-}
-
-static bool parse_immediate(struct decoder *decoder, enum ptx_type type, struct ptx_operand *ret_operand)
-{
-	struct ptx_parser *parser = decoder->parser;
-	bool minus = ptx_accept(parser, '-');
-	struct ptx_token token = parser->token;
-
-	if (token.kind != PTX_TOKEN_INT && token.kind != PTX_TOKEN_FLOAT)
-		return bad_operand(decoder, "an operand");
-	ptx_advance(parser);
-	*ret_operand = constant(parser, immediate_bits(&token, type, minus), ptx_type_bytes[type]);
-	return true;
-}
-
-static bool parse_offset(struct ptx_parser *parser, int64_t *ret_offset)
-{
-	uint64_t offset = 0;
-
-	if (ptx_accept(parser, '+')) {
-		if (!ptx_parse_int(parser, &offset))
-			return false;
-	} else if (parser->token.kind == PTX_TOKEN_PUNCT && parser->token.punct == '-') {
-		if (!ptx_parse_int(parser, &offset))
-			return false;
-	}
-	*ret_offset = (int64_t)offset;
-	return true;
-}
-
-/* A register, or the address of something; behind a name that is known or not. */
-static bool parse_named_source(struct decoder *decoder, enum ptx_type type, struct ptx_operand *ret_operand)
-{
-	struct ptx_parser *parser = decoder->parser;
-	struct ptx_token token = parser->token;
-	uint32_t offset, symbol, sreg, bytes = ptx_type_bytes[type];
-	const struct ptx_name *name = ptx_find_name(parser, &token, &offset);
-	int64_t addend;
-
-	if (name != NULL && name->kind == PTX_NAME_REGISTER) {
-		ptx_advance(parser);
-		if (!check_size(decoder, &token, name->bytes, type))
-			return false;
-		*ret_operand = (struct ptx_operand){ .kind = PTX_OPERAND_REG,
-						     .bytes = (uint8_t)name->bytes,
-						     .offset = offset };
-		return true;
-	}
-	sreg = name == NULL ? accept_sreg(parser) : PTX_N_SREGS;
-	if (sreg != PTX_N_SREGS) {
-		*ret_operand = read_special(decoder, sreg, bytes, 0);
-		return true;
-	}
-	if (name == NULL && ptx_token_is(&token, "WARP_SZ")) {
-		ptx_advance(parser);
-		*ret_operand = constant(parser, SIM_LANES, bytes);
-		return true;
-	}
-	symbol = name != NULL && name->kind == PTX_NAME_VARIABLE ? name->offset
-		 : name != NULL                                  ? UINT32_MAX
-								 : ptx_find_symbol(parser, token.text, token.length);
-	if (name == NULL && symbol == UINT32_MAX) {
-		ptx_error(parser, token.text[0] == '%' ? SIM_UNSUPPORTED_PTX : SIM_INVALID_PTX, token.line,
-			  "'%.*s' is not declared", token.length > 60 ? 60 : (int)token.length, token.text);
-		return false;
-	}
-	if (bytes != 4 && bytes != 8)
-		return bad_operand(decoder, "a register or a number");
-	ptx_advance(parser);
-	if (!parse_offset(parser, &addend))
-		return false;
-	if (symbol != UINT32_MAX) {
-		*ret_operand = symbol_address(decoder, symbol, addend, bytes);
-	} else if (name->kind == PTX_NAME_LOCAL) {
-		*ret_operand = read_special(decoder, PTX_SREG_LOCAL, bytes, (int64_t)offset + addend);
-	} else if (name->kind == PTX_NAME_ENTRY_PARAM) {
-		*ret_operand = constant(parser, (uint64_t)((int64_t)offset + addend), bytes);
-	} else {
-		return decode_error(decoder, SIM_UNSUPPORTED_PTX, "the address of a function's parameter");
-	}
-	return true;
-}
-
-static bool parse_source(struct decoder *decoder, enum ptx_type type, struct ptx_operand *ret_operand)
-{
-	struct ptx_parser *parser = decoder->parser;
-	bool negate = type == PTX_PRED && ptx_accept(parser, '!');
-
-	if (parser->token.kind == PTX_TOKEN_WORD) {
-		if (!parse_named_source(decoder, type, ret_operand))
-			return false;
-	} else if (!parse_immediate(decoder, type, ret_operand)) {
-		return false;
-	}
-	ret_operand->negate = negate;
-	return true;
-}
-
-static bool parse_destination(struct decoder *decoder, enum ptx_type type, struct ptx_operand *ret_operand)
-{
-	struct ptx_parser *parser = decoder->parser;
-	struct ptx_token token = parser->token;
-	const struct ptx_name *name;
-	uint32_t offset;
-
-	if (token.kind != PTX_TOKEN_WORD)
-		return bad_operand(decoder, "a register");
-	if (ptx_token_is(&token, "_")) {
-		ptx_advance(parser);
-		*ret_operand = (struct ptx_operand){ .kind = PTX_OPERAND_REG,
-						     .bytes = ptx_type_bytes[type],
-						     .offset = parser->sink };
-		return true;
-	}
-	name = ptx_find_name(parser, &token, &offset);
-	if (name == NULL || name->kind != PTX_NAME_REGISTER)
-		return bad_operand(decoder, "a register");
-	ptx_advance(parser);
-	*ret_operand = (struct ptx_operand){ .kind = PTX_OPERAND_REG, .bytes = (uint8_t)name->bytes, .offset = offset };
-	return check_size(decoder, &token, name->bytes, type);
-}
-
-/* In a mov a number takes the width of the registers beside it: it is kept wide, and read as far as needed. */
-static bool parse_element(struct decoder *decoder, enum ptx_type type, struct ptx_operand *ret_operand)
-{
-	bool is_number = decoder->parser->token.kind != PTX_TOKEN_WORD;
-
-	return parse_source(decoder, type == PTX_B8 && is_number ? PTX_B64 : type, ret_operand);
-}
-
-/* {a, b, c, d}: the operands go to the function's elements. */
-static bool parse_vector(struct decoder *decoder, enum ptx_type type, bool is_source, struct ptx_operand *ret_operand)
-{
-	struct ptx_parser *parser = decoder->parser;
-	struct ptx_operand items[8], *slots;
-	uint32_t n = 0, bytes = 0;
-
-	if (!ptx_expect(parser, '{'))
-		return false;
-	do {
-		if (n == 8)
-			return decode_error(decoder, SIM_UNSUPPORTED_PTX, "a vector of more than 8 elements");
-		if (is_source ? !parse_element(decoder, type, &items[n]) : !parse_destination(decoder, type, &items[n]))
-			return false;
-		if (items[n].kind == PTX_OPERAND_REG && items[n].offset != parser->sink && bytes == 0)
-			bytes = items[n].bytes;
-		n++;
-	} while (ptx_accept(parser, ','));
-	if (!ptx_expect(parser, '}'))
-		return false;
-	ret_operand->kind = PTX_OPERAND_VECTOR;
-	ret_operand->n_elements = (uint8_t)n;
-	ret_operand->bytes = (uint8_t)(bytes == 0 ? items[0].bytes : bytes);
-	ret_operand->negate = false;
-	ret_operand->offset = parser->elements.n;
-	slots = ptx_append_n(parser, &parser->elements, sizeof(*slots), n);
-	if (!parser->stop)
-		memcpy(slots, items, n * sizeof(*slots));
-	return true;
-}
-
-/* Vectors of ld and st: as many elements as the instruction says, one when it says nothing. */
-static bool parse_scalar_or_vector(struct decoder *decoder, enum ptx_type type, bool is_source,
-				   struct ptx_operand *ret_operand)
-{
-	struct ptx_parser *parser = decoder->parser;
-	struct ptx_operand *slot, single;
-	bool has_brace = parser->token.kind == PTX_TOKEN_PUNCT && parser->token.punct == '{';
-
-	if (has_brace) {
-		if (!parse_vector(decoder, type, is_source, ret_operand))
-			return false;
-		if (ret_operand->n_elements != decoder->insn.n_elements)
-			return decode_error(decoder, SIM_INVALID_PTX, "wrong number of vector elements");
-		return true;
-	}
-	if (decoder->insn.n_elements != 1)
-		return bad_operand(decoder, "'{'");
-	if (is_source ? !parse_source(decoder, type, &single) : !parse_destination(decoder, type, &single))
-		return false;
-	*ret_operand = single;
-	ret_operand->kind = PTX_OPERAND_VECTOR;
-	ret_operand->n_elements = 1;
-	ret_operand->offset = parser->elements.n;
-	slot = ptx_append(parser, &parser->elements, sizeof(*slot));
-	if (!parser->stop)
-		*slot = single;
-	return true;
-}
-
-/* [register + n], [variable + n], [n] */
-static bool parse_memory(struct decoder *decoder, struct ptx_operand *ret_operand)
-{
-	struct ptx_parser *parser = decoder->parser;
-	struct ptx_insn *insn = &decoder->insn;
-	struct ptx_token token;
-	const struct ptx_name *name = NULL;
-	int64_t addend = 0;
-	uint32_t offset = 0;
-
-	if (!ptx_expect(parser, '['))
-		return false;
-	token = parser->token;
-	if (token.kind == PTX_TOKEN_WORD)
-		name = ptx_find_name(parser, &token, &offset);
-	if (name != NULL && name->kind == PTX_NAME_REGISTER && name->bytes != 4 && name->bytes != 8)
-		return bad_operand(decoder, "a 32-bit or 64-bit register");
-	if (name != NULL && (name->kind == PTX_NAME_PARAM || name->kind == PTX_NAME_ENTRY_PARAM)) {
-		ptx_advance(parser);
-		if (!parse_offset(parser, &addend))
-			return false;
-		if (addend < 0 || addend > (int64_t)name->bytes)
-			return decode_error(decoder, SIM_INVALID_PTX, "an offset outside of the parameter");
-		addend += offset;
-		insn->target = name->kind == PTX_NAME_PARAM ? PTX_PARAM_FRAME : PTX_PARAM_ENTRY;
-		*ret_operand = constant(parser, 0, 8);
-	} else if (name != NULL && name->kind == PTX_NAME_REGISTER) {
-		ptx_advance(parser);
-		*ret_operand = (struct ptx_operand){ .kind = PTX_OPERAND_REG,
-						     .bytes = (uint8_t)name->bytes,
-						     .offset = offset };
-		if (!parse_offset(parser, &addend))
-			return false;
-	} else if (!parse_source(decoder, PTX_U64, ret_operand)) {
-		return false;
-	}
-	if (insn->n_memory == 3)
-		return decode_error(decoder, SIM_INVALID_PTX, "too many memory operands");
-	insn->memory[insn->n_memory] = (uint8_t)decoder->n_operands;
-	insn->displacement[insn->n_memory++] = addend;
-	return ptx_expect(parser, ']');
-}
-
-/* --- shapes --------------------------------------------------------------------------------------------------------
- */
+/* --- shapes --- */
 
 static const char *barrier_shape(const struct ptx_insn *insn)
 {
@@ -663,9 +190,9 @@ static bool parse_pair(struct decoder *decoder, enum ptx_type type)
 {
 	struct ptx_operand *o = decoder->insn.o;
 
-	if (!parse_destination(decoder, type, &o[decoder->n_operands++]))
+	if (!decode_destination(decoder, type, &o[decoder->n_operands++]))
 		return false;
-	if (ptx_accept(decoder->parser, '|') && !parse_destination(decoder, PTX_PRED, &o[decoder->n_operands]))
+	if (ptx_accept(decoder->parser, '|') && !decode_destination(decoder, PTX_PRED, &o[decoder->n_operands]))
 		return false;
 	decoder->n_operands++;
 	return true;
@@ -679,7 +206,7 @@ static bool parse_role(struct decoder *decoder, char role, char code)
 
 	if (role == 'l') {
 		if (parser->token.kind != PTX_TOKEN_WORD)
-			return bad_operand(decoder, "a label");
+			return decode_bad_operand(decoder, "a label");
 		decoder->label = parser->token;
 		decoder->has_label = true;
 		ptx_advance(parser);
@@ -692,7 +219,7 @@ static bool parse_role(struct decoder *decoder, char role, char code)
 		bool good;
 
 		decoder->loose_sizes = true;
-		good = parse_source(decoder, PTX_U32, o);
+		good = decode_source(decoder, PTX_U32, o);
 		decoder->loose_sizes = loose;
 		decoder->n_operands++;
 		return good;
@@ -703,21 +230,21 @@ static bool parse_role(struct decoder *decoder, char role, char code)
 		return parse_pair(decoder, type);
 	case 'd':
 		decoder->n_operands++;
-		return parse_destination(decoder, type, o);
+		return decode_destination(decoder, type, o);
 	case 's':
 		decoder->n_operands++;
-		return parse_source(decoder, type, o);
+		return decode_source(decoder, type, o);
 	case 'm':
-		if (!parse_memory(decoder, o))
+		if (!decode_memory(decoder, o))
 			return false;
 		decoder->n_operands++;
 		return true;
 	case 'v':
 		decoder->n_operands++;
-		return parse_scalar_or_vector(decoder, type, false, o);
+		return decode_scalar_or_vector(decoder, type, false, o);
 	case 'V':
 		decoder->n_operands++;
-		return parse_scalar_or_vector(decoder, type, true, o);
+		return decode_scalar_or_vector(decoder, type, true, o);
 	default:
 		return false;
 	}
@@ -759,8 +286,7 @@ static bool parse_shape(struct decoder *decoder, const char *shape)
 	return true;
 }
 
-/* --- instructions with a syntax of their own ------------------------------------------------------------------------
- */
+/* --- instructions with a syntax of their own --- */
 
 static bool parse_mov(struct decoder *decoder)
 {
@@ -775,8 +301,8 @@ static bool parse_mov(struct decoder *decoder)
 		return decode_error(decoder, SIM_INVALID_PTX, "a type is missing");
 	/* Elements of a packed operand have a width of their own. */
 	parts.loose_sizes = true;
-	if (to_vector ? !parse_vector(&parts, PTX_B8, false, &insn->o[0])
-		      : !parse_destination(decoder, type, &insn->o[0]))
+	if (to_vector ? !decode_vector(&parts, PTX_B8, false, &insn->o[0])
+		      : !decode_destination(decoder, type, &insn->o[0]))
 		return false;
 	if (!ptx_expect(parser, ','))
 		return false;
@@ -784,9 +310,9 @@ static bool parse_mov(struct decoder *decoder)
 		uint32_t offset;
 
 		if (ptx_find_name(parser, &parser->token, &offset) == NULL) {
-			sreg = accept_sreg(parser);
+			sreg = decode_accept_sreg(parser);
 			if (sreg != PTX_N_SREGS) {
-				append_read_special(decoder, sreg, insn->o[0], 0);
+				decode_append_read_special(decoder, sreg, insn->o[0], 0);
 				insn->op = PTX_OP_READ_SPECIAL;
 				return true;
 			}
@@ -795,9 +321,9 @@ static bool parse_mov(struct decoder *decoder)
 	if (parser->token.kind == PTX_TOKEN_PUNCT && parser->token.punct == '{') {
 		if (to_vector)
 			return decode_error(decoder, SIM_INVALID_PTX, "two vectors");
-		return parse_vector(&parts, PTX_B8, true, &insn->o[1]);
+		return decode_vector(&parts, PTX_B8, true, &insn->o[1]);
 	}
-	return parse_source(decoder, type, &insn->o[1]);
+	return decode_source(decoder, type, &insn->o[1]);
 }
 
 static bool check_packing(struct decoder *decoder)
@@ -841,12 +367,12 @@ static bool parse_call_list(struct decoder *decoder, struct ptx_call_argument **
 
 		if (parser->token.kind != PTX_TOKEN_WORD) {
 			free(list.items);
-			return bad_operand(decoder, "a parameter");
+			return decode_bad_operand(decoder, "a parameter");
 		}
 		name = ptx_find_name(parser, &parser->token, &offset);
 		if (name == NULL || (name->kind != PTX_NAME_PARAM && name->kind != PTX_NAME_REGISTER)) {
 			free(list.items);
-			return bad_operand(decoder, "a parameter");
+			return decode_bad_operand(decoder, "a parameter");
 		}
 		argument->is_param = name->kind == PTX_NAME_PARAM;
 		argument->param.offset = offset;
@@ -867,14 +393,14 @@ static bool parse_call_target(struct decoder *decoder, struct ptx_call *call)
 	uint32_t symbol, offset;
 
 	if (parser->token.kind != PTX_TOKEN_WORD)
-		return bad_operand(decoder, "a function");
+		return decode_bad_operand(decoder, "a function");
 	if (ptx_find_name(parser, &parser->token, &offset) != NULL)
-		return parse_source(decoder, PTX_U64, &decoder->insn.o[0]);
+		return decode_source(decoder, PTX_U64, &decoder->insn.o[0]);
 	symbol = ptx_find_symbol(parser, parser->token.text, parser->token.length);
 	if (symbol != UINT32_MAX)
 		call->target = ((struct ptx_symbol *)parser->symbols.items)[symbol].function;
 	if (call->target == NULL)
-		return bad_operand(decoder, "a function");
+		return decode_bad_operand(decoder, "a function");
 	ptx_advance(parser);
 	return true;
 }
@@ -935,7 +461,7 @@ static bool parse_brx(struct decoder *decoder)
 	const struct ptx_named_table *tables = parser->named_tables.items;
 	struct ptx_token name;
 
-	if (!parse_source(decoder, PTX_U32, &decoder->insn.o[0]) || !ptx_expect(parser, ','))
+	if (!decode_source(decoder, PTX_U32, &decoder->insn.o[0]) || !ptx_expect(parser, ','))
 		return false;
 	name = parser->token;
 	for (uint32_t i = 0; i < parser->named_tables.n; i++)
@@ -945,11 +471,10 @@ static bool parse_brx(struct decoder *decoder)
 			decoder->insn.target = tables[i].table;
 			return true;
 		}
-	return bad_operand(decoder, "a list of branch targets");
+	return decode_bad_operand(decoder, "a list of branch targets");
 }
 
-/* --- opcode and modifiers ------------------------------------------------------------------------------------------
- */
+/* --- opcode and modifiers --- */
 
 static bool find_op(struct decoder *decoder)
 {
@@ -1032,7 +557,7 @@ static bool parse_opcode(struct decoder *decoder)
 	const char *end;
 
 	if (parser->token.kind != PTX_TOKEN_WORD)
-		return bad_operand(decoder, "an instruction");
+		return decode_bad_operand(decoder, "an instruction");
 	decoder->start = parser->token;
 	supported = find_op(decoder);
 	end = parser->token.text + parser->token.length;
@@ -1066,7 +591,7 @@ static bool parse_guard(struct decoder *decoder)
 	decoder->insn.guard_negate = ptx_accept(parser, '!');
 	decoder->start = parser->token;
 	decoder->opcode_end = parser->token.text + (parser->token.length > 80 ? 80 : parser->token.length);
-	if (!parse_destination(decoder, PTX_PRED, &guard))
+	if (!decode_destination(decoder, PTX_PRED, &guard))
 		return false;
 	decoder->insn.guard = guard.offset;
 	return true;
@@ -1100,7 +625,7 @@ bool ptx_decode_insn(struct ptx_parser *parser)
 				   .opcode_end = parser->token.text + parser->token.length };
 	struct ptx_insn *insn = &decoder.insn;
 
-	init_operands(insn);
+	decode_init_operands(insn);
 	insn->n_elements = 1;
 	insn->line = parser->token.line;
 	if (!parse_guard(&decoder) || !parse_opcode(&decoder))
@@ -1125,79 +650,6 @@ bool ptx_decode_insn(struct ptx_parser *parser)
 		insn->properties |= PTX_ORDERED;
 	if (decoder.has_label)
 		ptx_use_label(parser, &decoder.label, false, 0, parser->code.n);
-	append_insn(parser, insn);
+	decode_append_insn(parser, insn);
 	return true;
-}
-
-/* --- load latency --------------------------------------------------------------------------------------------------
- */
-
-#define MAX_PENDING 32
-
-struct pending_loads {
-	uint32_t offsets[MAX_PENDING];
-	uint32_t n;
-	bool overflow;
-};
-
-static void add_pending(struct pending_loads *pending, const struct ptx_operand *operand,
-			const struct ptx_operand *elements)
-{
-	uint32_t n = operand->kind == PTX_OPERAND_VECTOR ? operand->n_elements : 1;
-
-	for (uint32_t i = 0; i < n; i++) {
-		if (pending->n == MAX_PENDING) {
-			pending->overflow = true;
-			return;
-		}
-		pending->offsets[pending->n++] =
-			operand->kind == PTX_OPERAND_VECTOR ? elements[operand->offset + i].offset : operand->offset;
-	}
-}
-
-static bool offset_pending(const struct pending_loads *pending, uint32_t offset)
-{
-	for (uint32_t i = 0; i < pending->n; i++)
-		if (pending->offsets[i] == offset)
-			return true;
-	return false;
-}
-
-static bool uses_pending(const struct pending_loads *pending, const struct ptx_insn *insn,
-			 const struct ptx_operand *elements)
-{
-	if (pending->overflow || (insn->guard != PTX_NO_GUARD && offset_pending(pending, insn->guard)))
-		return true;
-	for (uint32_t i = 0; i < PTX_MAX_OPERANDS; i++) {
-		const struct ptx_operand *o = &insn->o[i];
-
-		if (o->kind == PTX_OPERAND_REG && offset_pending(pending, o->offset))
-			return true;
-		if (o->kind != PTX_OPERAND_VECTOR)
-			continue;
-		for (uint32_t k = 0; k < o->n_elements; k++)
-			if (elements[o->offset + k].kind == PTX_OPERAND_REG &&
-			    offset_pending(pending, elements[o->offset + k].offset))
-				return true;
-	}
-	return false;
-}
-
-void ptx_mark_load_uses(struct ptx_insn *code, uint32_t n_code, const struct ptx_operand *elements)
-{
-	struct pending_loads pending = { .n = 0 };
-
-	for (uint32_t i = 0; i < n_code; i++) {
-		struct ptx_insn *insn = &code[i];
-
-		/* Branches wait, so that a register is never under way where control flow meets. */
-		if (pending.n > 0 && !(insn->properties & PTX_WAIT_LOADS) && uses_pending(&pending, insn, elements))
-			insn->properties |= PTX_WAIT_LOADS;
-		if (insn->properties & PTX_WAIT_LOADS) {
-			pending.n = 0;
-			pending.overflow = false;
-		}
-		if (insn->properties & PTX_IS_LOAD)
-			add_pending(&pending, &insn->o[0], elements);
-	}
 }

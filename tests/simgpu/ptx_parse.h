@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ptx_parse.h - PTX text to struct ptx_module; and, between ptx_parse.c and ptx_decode.c, the parser's own state.
+ * ptx_parse.h - PTX text to struct ptx_module; and, between the parser's files, its own state.
  */
 #ifndef SIMGPU_PTX_PARSE_H
 #define SIMGPU_PTX_PARSE_H
@@ -25,8 +25,7 @@ void ptx_module_destroy(struct ptx_module *module);
 /* Index of a symbol, UINT32_MAX when there is none. */
 uint32_t ptx_module_find(const struct ptx_module *module, const char *name);
 
-/* --- between the parser's two files --------------------------------------------------------------------------------
- */
+/* --- between the parser's files --- */
 
 enum ptx_name_kind {
 	PTX_NAME_REGISTER, /* offset: in the frame */
@@ -100,14 +99,52 @@ struct ptx_parser {
 	char scratch[512]; /* where ptx_append() points when out of memory */
 };
 
+#define PTX_MAX_DIMENSIONS  8
+#define PTX_MAX_PARAM_BYTES (1u << 16) /* nvcc's own limit is 32764 */
+
+/* One declarator with the type in front of it: .align 8 .b8 name[2][3] */
+struct ptx_declaration {
+	struct ptx_token name;
+	uint32_t line;
+	enum ptx_type type;
+	uint32_t align; /* 0 = natural */
+	bool is_managed;
+	uint32_t n_elements; /* of a vector type */
+	uint32_t n_dimensions;
+	uint64_t dimensions[PTX_MAX_DIMENSIONS]; /* 0 = open */
+	uint64_t bytes;
+};
+
+/* --- ptx_tools.c --- */
+
 __attribute__((format(printf, 4, 5))) void ptx_error(struct ptx_parser *parser, enum sim_status status, uint32_t line,
 						     const char *format, ...);
 void ptx_advance(struct ptx_parser *parser);
+void ptx_out_of_memory(struct ptx_parser *parser);
+bool ptx_at(const struct ptx_parser *parser, char punct);
+bool ptx_at_word(const struct ptx_parser *parser, const char *text);
+bool ptx_accept_word(struct ptx_parser *parser, const char *text);
+/* Of a token in an error message: its length, within reason. */
+int ptx_token_width(const struct ptx_token *token);
+char *ptx_copy_text(struct ptx_parser *parser, const char *text, size_t length);
 bool ptx_accept(struct ptx_parser *parser, char punct);
 bool ptx_expect(struct ptx_parser *parser, char punct);
 /* A zeroed new item at the end. Never NULL: when memory runs out the parser stops and the item is a scratch one. */
 void *ptx_append(struct ptx_parser *parser, struct ptx_vector *vector, size_t item_bytes);
 void *ptx_append_n(struct ptx_parser *parser, struct ptx_vector *vector, size_t item_bytes, uint32_t n);
+bool ptx_parse_int(struct ptx_parser *parser, uint64_t *ret_value);
+
+/* --- ptx_names.c --- */
+
+struct ptx_symbol *ptx_symbol_at(const struct ptx_parser *parser, uint32_t index);
+/* A new symbol; visible by name in the whole module unless `hidden` (a variable of a function body). UINT32_MAX when
+ * memory ran out. */
+uint32_t ptx_add_symbol(struct ptx_parser *parser, const struct ptx_token *name, bool hidden);
+struct ptx_name *ptx_add_name(struct ptx_parser *parser, const struct ptx_token *token, enum ptx_name_kind kind);
+/* Gives every branch and table entry of the function its target. */
+void ptx_resolve_labels(struct ptx_parser *parser);
+uint32_t ptx_register_stride(uint32_t bytes);
+uint32_t ptx_reserve_registers(struct ptx_parser *parser, uint32_t bytes, uint32_t count);
 const struct ptx_name *ptx_find_name(const struct ptx_parser *parser, const struct ptx_token *token,
 				     uint32_t *ret_offset);
 uint32_t ptx_find_symbol(const struct ptx_parser *parser, const char *text, size_t length);
@@ -115,7 +152,21 @@ uint32_t ptx_find_symbol(const struct ptx_parser *parser, const char *text, size
 uint32_t ptx_new_register(struct ptx_parser *parser, uint32_t bytes);
 void ptx_use_label(struct ptx_parser *parser, const struct ptx_token *token, bool in_table, uint32_t table,
 		   uint32_t index);
-bool ptx_parse_int(struct ptx_parser *parser, uint64_t *ret_value);
+
+/* --- ptx_variables.c: each behind the words that tell what is declared, up to and including the ';' --- */
+
+bool ptx_parse_variables(struct ptx_parser *parser, enum ptx_symbol_kind kind, bool is_extern);
+bool ptx_parse_frame_variables(struct ptx_parser *parser, enum ptx_name_kind kind);
+bool ptx_parse_registers(struct ptx_parser *parser);
+/* Parts of a declaration, for formal parameters. */
+bool ptx_parse_variable_type(struct ptx_parser *parser, struct ptx_declaration *declaration);
+bool ptx_parse_declarator(struct ptx_parser *parser, struct ptx_declaration *declaration);
+/* Takes the variable's bytes of a growing area; false, with an error, past the limit. */
+bool ptx_reserve_area(struct ptx_parser *parser, const struct ptx_declaration *declaration, uint32_t limit,
+		      uint32_t *area, uint32_t *ret_offset);
+enum ptx_type ptx_type_of_token(const struct ptx_token *token);
+
+/* --- ptx_decode.c, ptx_loads.c --- */
 
 /* ptx_decode.c: reads one instruction, with its guard, up to and including the ';'. */
 bool ptx_decode_insn(struct ptx_parser *parser);

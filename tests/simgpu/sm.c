@@ -34,8 +34,7 @@ struct sim_sm {
 	uint32_t n_ready[N_PARTITIONS]; /* warps that compete for a partition's issue slots */
 };
 
-/* --- queue: a binary heap ------------------------------------------------------------------------------------------
- */
+/* --- queue: a binary heap --- */
 
 static void queue_set(struct sim_launch_state *state, uint32_t position, struct sim_event *event)
 {
@@ -135,8 +134,7 @@ bool queue_deferred(struct sim_launch_state *state, struct sim_block *block, uin
 	return queue_push(state, &deferred->event);
 }
 
-/* --- blocks onto SMs -----------------------------------------------------------------------------------------------
- */
+/* --- blocks onto SMs --- */
 
 static bool sm_has_room(const struct sim_launch_state *state, const struct sim_sm *sm)
 {
@@ -352,8 +350,7 @@ static bool end_warp(struct sim_launch_state *state, struct sim_warp *warp)
 	return block->n_live_warps > 0 || end_block(state, block, time);
 }
 
-/* --- running -------------------------------------------------------------------------------------------------------
- */
+/* --- running --- */
 
 static uint64_t host_now_ns(void)
 {
@@ -454,8 +451,7 @@ static void run_grid(struct sim_launch_state *state)
 	}
 }
 
-/* --- launch --------------------------------------------------------------------------------------------------------
- */
+/* --- launch --- */
 
 __attribute__((format(printf, 3, 4))) static bool refuse(struct sim_result *result, enum sim_status status,
 							 const char *format, ...)

@@ -30,8 +30,7 @@ const uint16_t sim_cost_cycles[PTX_N_COSTS] = {
 #include "ptx_cost.def"
 };
 
-/* --- faults --------------------------------------------------------------------------------------------------------
- */
+/* --- faults --- */
 
 void warp_fault(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t lane, enum sim_status status,
 		const char *format, ...)
@@ -54,8 +53,7 @@ void warp_fault(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t lan
 		 warp->tid[2][lane]);
 }
 
-/* --- frames --------------------------------------------------------------------------------------------------------
- */
+/* --- frames --- */
 
 struct sim_frame *frame_take(struct sim_warp *warp, const struct ptx_function *function)
 {
@@ -127,8 +125,7 @@ bool warp_start(struct sim_warp *warp, uint64_t cycle)
 	return true;
 }
 
-/* --- groups --------------------------------------------------------------------------------------------------------
- */
+/* --- groups --- */
 
 void warp_save_group(struct sim_warp *warp)
 {
@@ -273,8 +270,7 @@ void warp_wake(struct sim_warp *warp, uint64_t cycle)
 	queue_push(warp->launch, &warp->event);
 }
 
-/* --- the loop ------------------------------------------------------------------------------------------------------
- */
+/* --- the loop --- */
 
 static bool other_event_first(const struct sim_warp *warp)
 {
