@@ -209,6 +209,7 @@ static void attach_selected(struct warpspan_module *module)
 	}
 	if (why == WARPSPAN_N_COUNTERS) {
 		atomic_store_explicit(&module->attached, true, memory_order_release);
+		warpspan_registry_touch();
 		warpspan_debug("module %u attached in context %u", module->number, module->context->number);
 	} else {
 		atomic_store_explicit(&module->why_not, why, memory_order_relaxed);

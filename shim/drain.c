@@ -98,17 +98,20 @@ static void flush(struct warpspan_context *context)
 
 /* --- one segment -------------------------------------------------------------------------------------------------- */
 
+/* Modules by number, the last one seen of each slot: segments of a few modules alternate. */
+#define N_RECENT_MODULES 256u
+
 static struct warpspan_module *find_module(const struct warpspan_context *context, uint32_t number)
 {
-	static struct warpspan_module *last;
-	struct warpspan_module *module = last;
+	static struct warpspan_module *recent[N_RECENT_MODULES];
+	struct warpspan_module *module = recent[number % N_RECENT_MODULES];
 
 	if (module == NULL || module->number != number) {
 		module = NULL;
 		while ((module = warpspan_registry_next_module(module)) != NULL && module->number != number)
 			;
 		if (module != NULL)
-			last = module;
+			recent[number % N_RECENT_MODULES] = module;
 	}
 	return module != NULL && module->context == context ? module : NULL;
 }

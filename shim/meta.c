@@ -128,15 +128,13 @@ static uint64_t arena_bytes_asked(const struct warpspan_settings *settings)
 	return settings->buffer / WARPSPAN_N_ARENAS;
 }
 
-void warpspan_meta_session(const struct warpspan_settings *settings, unsigned session)
+void warpspan_meta_session(const struct warpspan_settings *settings, unsigned session, int driver_version)
 {
 	struct object object = begin();
 	char host[HOST_NAME_MAX + 1] = "";
 	const char *rank = warpspan_output_rank();
-	int driver = 0;
 
 	(void)gethostname(host, sizeof(host) - 1);
-	(void)warpspan_driver.cuDriverGetVersion(&driver);
 	put_text(&object, "version", WARPSPAN_RELEASE);
 	put_number(&object, "number", session);
 	put_number(&object, "pid", getpid());
@@ -145,7 +143,7 @@ void warpspan_meta_session(const struct warpspan_settings *settings, unsigned se
 	put_item(&object, "command", command_line());
 	put_u64(&object, "start_realtime_ns", warpspan_clock_ns(CLOCK_REALTIME));
 	put_u64(&object, "start_monotonic_ns", warpspan_now_ns());
-	put_number(&object, "driver", driver);
+	put_number(&object, "driver", driver_version);
 	put_u64(&object, "arena_bytes", arena_bytes_asked(settings));
 	put_number(&object, "words_asked", settings->events_per_warp);
 	put_number(&object, "words_least", WARPSPAN_WORDS_LEAST);
@@ -232,6 +230,12 @@ static void announce_kernel(const struct warpspan_kernel *kernel)
 
 void warpspan_meta_announce(void)
 {
+	static uint32_t seen;
+	const uint32_t changes = warpspan_registry_changes();
+
+	if (changes == seen)
+		return;
+	seen = changes;
 	for (struct warpspan_context *context = NULL; (context = warpspan_registry_next_context(context)) != NULL;) {
 		/* Also one that is gone already: its launches are in the log. */
 		if (context->announced ||

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* The session. Called by the thread that begins it, before the collector runs. */
-void warpspan_meta_session(const struct warpspan_settings *settings, unsigned session);
+void warpspan_meta_session(const struct warpspan_settings *settings, unsigned session, int driver_version);
 
 /* Devices, contexts, modules and kernels that are new since the last call. */
 void warpspan_meta_announce(void);

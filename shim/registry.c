@@ -19,6 +19,19 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* --- lists ----------------------------------------------------------------------------------------------------------
  * `first` and `last` of each kind; appended under the lock, walked under the lock. */
 
+static _Atomic uint32_t changes;
+
+void warpspan_registry_touch(void)
+{
+	/* Release pairs with the acquire below: what changed is seen with it. */
+	(void)atomic_fetch_add_explicit(&changes, 1, memory_order_release);
+}
+
+uint32_t warpspan_registry_changes(void)
+{
+	return atomic_load_explicit(&changes, memory_order_acquire);
+}
+
 static struct warpspan_context *first_context, *last_context;
 static struct warpspan_module *first_module, *last_module;
 static struct warpspan_kernel *first_kernel, *last_kernel;
@@ -31,6 +44,7 @@ static struct warpspan_kernel *first_kernel, *last_kernel;
 		else                                                                \
 			first_##kind = (item);                                      \
 		last_##kind = (item);                                               \
+		warpspan_registry_touch();                                          \
 	} while (0)
 
 #define DEFINE_NEXT(kind)                                                                    \

@@ -92,6 +92,11 @@ struct warpspan_module *warpspan_registry_module(struct warpspan_context *contex
 /* The kernel of this module with this name, made if needed. NULL: no memory. */
 struct warpspan_kernel *warpspan_registry_kernel(struct warpspan_module *module, const char *name);
 
+/* Something that belongs into the capture has changed: an item was made, a module attached, a context prepared. */
+void warpspan_registry_touch(void);
+/* Advances with every change. */
+uint32_t warpspan_registry_changes(void);
+
 /* Ends this generation of the context, and its modules. */
 void warpspan_registry_end_context(struct warpspan_context *context);
 void warpspan_registry_end_module(struct warpspan_module *module);

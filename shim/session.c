@@ -50,6 +50,7 @@ static _Atomic int state; /* enum state */
 static pid_t owner;       /* the process that woke */
 static struct warpspan_settings settings;
 static const unsigned session_number = 1;
+static int driver_version;
 /* Guards awake -> active. Not held during a call of CUDA. */
 static pthread_mutex_t transition = PTHREAD_MUTEX_INITIALIZER;
 
@@ -135,6 +136,7 @@ bool warpspan_session_wake(void)
 		atomic_store_explicit(&warpspan_off, true, memory_order_relaxed);
 	} else {
 		warpspan_driver = loaded;
+		(void)warpspan_driver.cuDriverGetVersion(&driver_version);
 		if (pthread_atfork(NULL, NULL, in_child) != 0 || atexit(at_exit) != 0) {
 			warpspan_error("out of memory: kernels run unprofiled");
 			atomic_store_explicit(&warpspan_off, true, memory_order_relaxed);
@@ -165,7 +167,7 @@ static bool begin(void)
 	}
 	if (!warpspan_output_create(settings.out, session_number))
 		return false;
-	warpspan_meta_session(&settings, session_number);
+	warpspan_meta_session(&settings, session_number, driver_version);
 	if (warpspan_output_failed())
 		return false;
 	if (!warpspan_collector_start()) {
