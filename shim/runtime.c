@@ -25,13 +25,13 @@ __typeof__(cudaLaunchKernelExC) cudaLaunchKernelExC_ptsz;
 __typeof__(cudaLaunchCooperativeKernel) cudaLaunchCooperativeKernel_ptsz;
 
 enum runtime {
-#define WARPSPAN_RUNTIME(tag, soname, binding) RUNTIME_##tag,
+#define WARPSPAN_RUNTIME(tag, soname) RUNTIME_##tag,
 #include "runtime_versions.def"
 	N_RUNTIMES
 };
 
 static const char *const sonames[N_RUNTIMES] = {
-#define WARPSPAN_RUNTIME(tag, soname, binding) soname,
+#define WARPSPAN_RUNTIME(tag, soname) soname,
 #include "runtime_versions.def"
 };
 

@@ -27,7 +27,7 @@ static const char *const exported[] = {
 #name "@libcudart.so.11.0", #name "@libcudart.so.12", #name "@@libcudart.so.13",
 #include "hooks.def"
 /* The nodes themselves. */
-#define WARPSPAN_RUNTIME(tag, soname, binding) soname,
+#define WARPSPAN_RUNTIME(tag, soname) soname,
 #include "runtime_versions.def"
 };
 #define N_EXPORTED (sizeof(exported) / sizeof(exported[0]))
