@@ -257,12 +257,12 @@ WARPSPAN_ASSERT(sizeof(struct warpspan_file_header) == 32);
 
 /* X(NAME, number, text). Payloads:
  *   META      one JSON object with one key, which says what it describes: "session", "device", "context", "module",
- *             "kernel", "counters" (cumulative: the last one holds). 64-bit numbers are decimal strings.
- *   SITES     struct warpspan_stored_site, each followed by its text, padded to a multiple of 8
- *   LAUNCHES  struct warpspan_launch, as many as fit the payload
- *   SEGMENTS  struct warpspan_stored_segment, each followed by stored_words words
- *   LOSSES    struct warpspan_stored_losses (cumulative: the last one of a context holds)
- *   END       struct warpspan_end: the writer closed the file
+ *             "kernel", "hook" ({"number", "name"}: an entry point host calls refer to), "counters" (cumulative: the
+ * last one holds). 64-bit numbers are decimal strings. SITES     struct warpspan_stored_site, each followed by its
+ * text, padded to a multiple of 8 LAUNCHES  struct warpspan_launch, as many as fit the payload SEGMENTS  struct
+ * warpspan_stored_segment, each followed by stored_words words LOSSES    struct warpspan_stored_losses (cumulative: the
+ * last one of a context holds) END       struct warpspan_end: the writer closed the file HOST      struct
+ * warpspan_host_call, as many as fit the payload
  */
 #define WARPSPAN_CHUNK_TYPES(X)    \
 	X(META, 1, "meta")         \
@@ -270,7 +270,8 @@ WARPSPAN_ASSERT(sizeof(struct warpspan_file_header) == 32);
 	X(LAUNCHES, 3, "launches") \
 	X(SEGMENTS, 4, "segments") \
 	X(LOSSES, 5, "losses")     \
-	X(END, 6, "end")
+	X(END, 6, "end")           \
+	X(HOST, 7, "host calls")
 
 enum warpspan_chunk_type {
 #define WARPSPAN_X(name, number, text) WARPSPAN_CHUNK_##name = number,
@@ -329,6 +330,33 @@ struct warpspan_launch {
 };
 WARPSPAN_ASSERT(sizeof(struct warpspan_launch) == 96);
 WARPSPAN_ASSERT_OFFSET(warpspan_launch, grid, 48);
+
+/* X(NAME, number, text): what the program asked of the driver, other than launches of single kernels. */
+#define WARPSPAN_HOST_CALLS(X)             \
+	X(GRAPH_LAUNCH, 1, "graph launch") \
+	X(SYNCHRONIZE, 2, "synchronize")   \
+	X(COPY, 3, "copy")
+
+enum warpspan_host_call_kind {
+#define WARPSPAN_X(name, number, text) WARPSPAN_HOST_##name = number,
+	WARPSPAN_HOST_CALLS(WARPSPAN_X)
+#undef WARPSPAN_X
+};
+
+struct warpspan_host_call {
+	warpspan_u64 number;   /* process-wide, shared with warpspan_launch.number: the order in which calls began */
+	warpspan_u64 begin_ns; /* CLOCK_MONOTONIC just before the real call */
+	warpspan_u64 end_ns;   /* and just after it */
+	warpspan_u64 stream;   /* the handle the program passed; 0: the default stream, or none is involved */
+	warpspan_u64 amount;   /* COPY: bytes; GRAPH_LAUNCH: the executable graph's handle; else 0 */
+	warpspan_u32 api;      /* number of the entry point in a "hook" object; 0: not known */
+	warpspan_u32 kind;     /* enum warpspan_host_call_kind */
+	warpspan_u32 context;  /* number in a "context" object; 0: not known to the library */
+	warpspan_u32 thread;   /* thread id of the caller (gettid) */
+	warpspan_i32 result;   /* CUresult of the real call; 0: success */
+	warpspan_u32 reserved; /* 0 */
+};
+WARPSPAN_ASSERT(sizeof(struct warpspan_host_call) == 64);
 
 struct warpspan_stored_segment {
 	warpspan_u32 stored_words; /* words that follow: what was written, never more than the segment has room for */
