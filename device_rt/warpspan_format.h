@@ -256,13 +256,15 @@ WARPSPAN_ASSERT(sizeof(struct warpspan_file_header) == 32);
 #define WARPSPAN_CHUNK_MAX_BYTES (64u << 20) /* a longer payload is refused: no reader has to trust a length */
 
 /* X(NAME, number, text). Payloads:
- *   META      one JSON object with one key, which says what it describes: "session", "device", "context", "module",
- *             "kernel", "hook" ({"number", "name"}: an entry point host calls refer to), "counters" (cumulative: the
- * last one holds). 64-bit numbers are decimal strings. SITES     struct warpspan_stored_site, each followed by its
- * text, padded to a multiple of 8 LAUNCHES  struct warpspan_launch, as many as fit the payload SEGMENTS  struct
- * warpspan_stored_segment, each followed by stored_words words LOSSES    struct warpspan_stored_losses (cumulative: the
- * last one of a context holds) END       struct warpspan_end: the writer closed the file HOST      struct
- * warpspan_host_call, as many as fit the payload
+ *   META      one JSON object with one key, which says what it describes: "session", "device", "context",
+ *             "module", "kernel", "hook" ({"number", "name"}: an entry point that host calls refer to),
+ *             "counters" (cumulative: the last one holds). 64-bit numbers are decimal strings.
+ *   SITES     struct warpspan_stored_site, each followed by its text, padded to a multiple of 8
+ *   LAUNCHES  struct warpspan_launch, as many as fit the payload
+ *   SEGMENTS  struct warpspan_stored_segment, each followed by stored_words words
+ *   LOSSES    struct warpspan_stored_losses (cumulative: the last one of a context holds)
+ *   END       struct warpspan_end: the writer closed the file
+ *   HOST      struct warpspan_host_call, as many as fit the payload
  */
 #define WARPSPAN_CHUNK_TYPES(X)    \
 	X(META, 1, "meta")         \
