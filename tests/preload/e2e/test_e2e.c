@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_e2e.c BUILD - ordinary programs, preloaded, on simgpu: what they print and return is what they print and return
- * without the library, and what the capture holds is what their source says. BUILD is the build folder; the environment
- * already leads to simgpu's libraries.
+ * test_e2e.c BUILD SOURCE - ordinary programs, preloaded, on simgpu: what they print and return is what they print
+ * and return without the library, and what the capture holds is what their source says. BUILD is the build folder,
+ * SOURCE the source tree; the environment already leads to simgpu's libraries.
  */
 #include "support.h"
 
@@ -24,7 +24,7 @@
 
 #define PATH_BYTES 4096
 
-static const char *build;
+static const char *build, *source;
 static char folder[1024];        /* of the running test; removed after it */
 static char preload[PATH_BYTES]; /* LD_PRELOAD=... */
 static char command[PATH_BYTES]; /* the warpspan command */
@@ -507,13 +507,28 @@ static void the_launcher_keeps_an_existing_preload_and_the_exit_status(void **st
 	run_result_finish(&result);
 }
 
+static void the_settings_in_the_readme_are_those_of_the_command(void **state)
+{
+	struct run_result settings, readme;
+	char path[PATH_BYTES];
+	snprintf(path, sizeof(path), "%s/README.md", source);
+	run_program(&(struct run){ .arguments = { command, "settings" }, .environment = { "COLUMNS=110" } }, &settings);
+	run_program(&(struct run){ .arguments = { "cat", path } }, &readme);
+	assert_int_equal(settings.exit_status, 0);
+	assert_true(settings.out_bytes > 500);
+	assert_holds(readme.out, settings.out);
+	run_result_finish(&settings);
+	run_result_finish(&readme);
+}
+
 int main(int argc, char **argv)
 {
-	if (argc != 2) {
-		fprintf(stderr, "usage: %s BUILD\n", argv[0]);
+	if (argc != 3) {
+		fprintf(stderr, "usage: %s BUILD SOURCE\n", argv[0]);
 		return 2;
 	}
 	build = argv[1];
+	source = argv[2];
 	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s/shim/libwarpspan.so", build);
 	snprintf(command, sizeof(command), "%s/decoder/warpspan", build);
 #define T(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
@@ -536,6 +551,7 @@ int main(int argc, char **argv)
 		T(the_report_can_be_printed_at_the_end),
 		T(a_cut_or_flipped_capture_gives_what_is_good_and_an_offset),
 		T(the_launcher_keeps_an_existing_preload_and_the_exit_status),
+		T(the_settings_in_the_readme_are_those_of_the_command),
 	};
 	return cmocka_run_group_tests_name("end to end", tests, NULL, NULL);
 }
