@@ -37,6 +37,12 @@ static inline uint64_t sim_clock_ns(const struct sim_sm_clock *clock, uint64_t c
 	return (uint64_t)((sim_u128)cycle * clock->period >> SIM_PERIOD_BITS);
 }
 
+/* Picoseconds; good for half a year. */
+static inline uint64_t sim_clock_ps(const struct sim_sm_clock *clock, uint64_t cycle)
+{
+	return (uint64_t)((sim_u128)cycle * clock->period * 1000 >> SIM_PERIOD_BITS);
+}
+
 /* The first cycle that starts at or after a point in time. */
 static inline uint64_t sim_clock_cycle(const struct sim_sm_clock *clock, uint64_t time)
 {

@@ -13,6 +13,8 @@ struct sim_device {
 	struct sim_config config;
 	struct sim_memory memory;
 	struct sim_sm_clock *clocks; /* config.n_sms */
+	uint32_t number;             /* of the process's devices, from 0 */
+	bool tells_truth;            /* SIMGPU_TRUTH */
 	atomic_bool stopped;
 };
 

@@ -15,6 +15,7 @@
 
 #include "device.h"
 #include "ptx_ir.h"
+#include "truth.h"
 
 #include <string.h>
 
@@ -169,6 +170,9 @@ struct sim_launch_state {
 	const struct ptx_module *module;
 	const struct sim_launch *launch;
 	struct sim_result *result;
+	uint32_t number; /* of the process's launches */
+	bool tells_truth;
+	struct sim_truth truth;
 	const uint8_t *params;
 	uint32_t params_bytes;
 	/* Of a cooperative launch: size and barrier, as %envreg1 and %envreg2 name it; zero at the start. */

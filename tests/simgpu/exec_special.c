@@ -130,6 +130,11 @@ static uint64_t warp_special(const struct sim_warp *warp, uint32_t sreg)
 	}
 }
 
+static bool is_clock(uint32_t sreg)
+{
+	return sreg >= PTX_SREG_CLOCK && sreg <= PTX_SREG_GLOBALTIMER_HI;
+}
+
 static bool differs_by_lane(uint32_t sreg)
 {
 	return sreg <= PTX_SREG_TID_Z || sreg == PTX_SREG_LANEID ||
@@ -161,11 +166,46 @@ HANDLER(read_warp_special)
 	}
 }
 
+static void tell_truth(struct sim_warp *warp, uint32_t sreg, uint32_t mask)
+{
+	struct sim_launch_state *state = warp->launch;
+	const uint32_t *grid = state->launch->grid, *ctaid = warp->block->ctaid;
+	uint64_t true_ps = sim_clock_ps(warp->clock, warp->cycle);
+	struct sim_truth_read read = {
+		.grid_id = state->launch->grid_id,
+		.block = ctaid[0] + (uint64_t)grid[0] * (ctaid[1] + (uint64_t)grid[1] * ctaid[2]),
+		.value = warp_special(warp, sreg),
+		.time_ns = state->device->config.timer_base_ns + true_ps / 1000,
+		.time_ps = (uint32_t)(true_ps % 1000),
+		.launch = state->number,
+		.lanes = mask,
+		.device = state->device->number,
+		.sm = (uint16_t)warp->block->sm,
+		.warp = (uint16_t)warp->index,
+		.reg = (uint16_t)(sreg - PTX_SREG_CLOCK),
+	};
+
+	sim_truth_add(&state->truth, &read);
+}
+
+HANDLER(read_clock)
+{
+	if (warp->launch->tells_truth)
+		tell_truth(warp, insn->target, mask);
+	read_warp_special(warp, insn, mask);
+}
+
 bool select_read_special(struct ptx_insn *insn)
 {
-	insn->run = differs_by_lane(insn->target) ? read_lane_special : read_warp_special;
+	if (is_clock(insn->target))
+		insn->run = read_clock;
+	else
+		insn->run = differs_by_lane(insn->target) ? read_lane_special : read_warp_special;
 	return true;
 }
+
+_Static_assert(PTX_SREG_GLOBALTIMER_HI - PTX_SREG_CLOCK == SIM_TRUTH_GLOBALTIMER_HI,
+	       "the clocks stand in the order of enum sim_truth_register");
 
 /* --- mov --- */
 

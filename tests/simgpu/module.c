@@ -10,6 +10,7 @@
 
 #include "device.h"
 #include "ptx_parse.h"
+#include "truth.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,7 @@ struct sim_module {
 
 enum sim_status sim_device_create(const struct sim_config *config, struct sim_device **ret_device)
 {
+	static atomic_uint n_devices;
 	struct sim_device *device;
 	enum sim_status status;
 
@@ -53,6 +55,8 @@ enum sim_status sim_device_create(const struct sim_config *config, struct sim_de
 		return status;
 	}
 	sim_clocks_init(device->clocks, config);
+	device->number = atomic_fetch_add(&n_devices, 1);
+	device->tells_truth = sim_truth_wanted();
 	*ret_device = device;
 	return SIM_OK;
 }

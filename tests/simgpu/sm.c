@@ -611,12 +611,14 @@ static void release(struct sim_launch_state *state)
 		free(deferred);
 	}
 	release_frames(state);
+	sim_truth_finish(&state->truth);
 	free(state->queue);
 	free(state->sms);
 }
 
 void sim_launch(struct sim_device *device, const struct sim_launch *launch, struct sim_result *ret_result)
 {
+	static atomic_uint n_launches;
 	struct sim_launch_state state = { .device = device, .launch = launch, .result = ret_result };
 
 	memset(ret_result, 0, sizeof(*ret_result));
@@ -638,6 +640,8 @@ void sim_launch(struct sim_device *device, const struct sim_launch *launch, stru
 		release(&state);
 		return;
 	}
+	state.number = atomic_fetch_add(&n_launches, 1) + 1;
+	state.tells_truth = device->tells_truth;
 	state.workspace[0] = sizeof(state.workspace);
 	state.end_time = launch->start_ns << SIM_TIME_BITS;
 	run_grid(&state);
