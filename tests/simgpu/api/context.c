@@ -6,6 +6,7 @@
  * context, until the primary context is reset or the created one destroyed. A reset keeps the primary context's
  * handle and gives it a new id, as the real driver does. Callable from any thread.
  */
+#include "capture.h"
 #include "driver.h"
 
 #include <stdlib.h>
@@ -30,6 +31,7 @@ static void context_finish(struct context *context)
 {
 	handle_remove(context);
 	context->is_live = false;
+	captures_drop(context);
 	streams_drop(context);
 	modules_drop(context);
 	allocations_drop(context);
@@ -414,7 +416,9 @@ CUresult impl_cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
 
 CUresult impl_cuCtxSynchronize(void)
 {
-	return context_wait(context_gated());
+	CUresult result = capture_refuse_context(context_gated());
+
+	return result == CUDA_SUCCESS ? context_wait(context_gated()) : result;
 }
 
 CUresult impl_cuCtxSynchronize_v2(CUcontext ctx)
@@ -422,6 +426,8 @@ CUresult impl_cuCtxSynchronize_v2(CUcontext ctx)
 	struct context *context;
 	CUresult result = ctx ? context_check(ctx, &context) : context_current(&context);
 
+	if (result == CUDA_SUCCESS)
+		result = capture_refuse_context(context);
 	return result == CUDA_SUCCESS ? context_wait(context) : result;
 }
 

@@ -81,16 +81,18 @@ static int devices_wanted(void)
 	return (int)n;
 }
 
-static bool grid_id_is_constant(void)
+static enum grid_ids grid_ids_wanted(void)
 {
+	static const char *const names[] = { "unique", "constant", "per-graph" };
 	const char *setting = getenv("SIMGPU_GRIDID");
 
-	if (!setting || strcmp(setting, "unique") == 0)
-		return false;
-	if (strcmp(setting, "constant") == 0)
-		return true;
-	driver_note("SIMGPU_GRIDID: '%s' ignored, 'unique' and 'constant' are possible", setting);
-	return false;
+	for (size_t i = 0; setting && i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(setting, names[i]) == 0)
+			return (enum grid_ids)i;
+	}
+	if (setting)
+		driver_note("SIMGPU_GRIDID: '%s' ignored; 'unique', 'constant' and 'per-graph' are possible", setting);
+	return GRID_IDS_UNIQUE;
 }
 
 static CUresult devices_create(void)
@@ -128,7 +130,7 @@ CUresult impl_cuInit(unsigned int Flags)
 		const char *quiet = getenv("SIMGPU_QUIET");
 
 		driver.is_quiet = quiet && strcmp(quiet, "1") == 0;
-		driver.has_constant_grid_id = grid_id_is_constant();
+		driver.grid_ids = grid_ids_wanted();
 		result = devices_create();
 		if (result == CUDA_SUCCESS &&
 		    (atexit(driver_exit) != 0 || pthread_atfork(NULL, NULL, child_after_fork) != 0))

@@ -42,6 +42,10 @@ enum handle_kind {
 	HANDLE_KERNEL,
 	HANDLE_STREAM,
 	HANDLE_EVENT,
+	HANDLE_GRAPH,
+	HANDLE_GRAPH_NODE,
+	HANDLE_GRAPH_EXEC,
+	HANDLE_USER_OBJECT,
 };
 
 /* Callable from any thread. */
@@ -54,6 +58,7 @@ bool handle_is(enum handle_kind kind, const void *object);
 struct stream;
 struct module;
 struct library;
+struct graph_run;
 
 struct context {
 	struct device *device;
@@ -86,12 +91,18 @@ struct device {
 	unsigned int primary_flags;
 };
 
+enum grid_ids {
+	GRID_IDS_UNIQUE,    /* on the device, growing */
+	GRID_IDS_CONSTANT,  /* always 1 */
+	GRID_IDS_PER_GRAPH, /* as unique, but a graph's kernels count from 1 at each of its launches */
+};
+
 struct driver {
 	pthread_mutex_t lock;
 	_Atomic bool is_initialized;
 	_Atomic bool is_dead;   /* process exit: every call answers CUDA_ERROR_DEINITIALIZED */
 	_Atomic bool is_forked; /* in a child of the process that initialised */
-	bool has_constant_grid_id;
+	enum grid_ids grid_ids;
 	bool is_quiet;
 	int n_devices;
 	struct device devices[MAX_DEVICES];
@@ -106,7 +117,7 @@ struct host_thread {
 	uint64_t now_ns;                   /* virtual host time, see stream.c */
 	bool default_stream_is_per_thread; /* set at the entry of each call */
 	bool is_in_callback;
-	CUstreamCaptureMode capture_mode;
+	CUstreamCaptureMode capture_mode; /* which calls are refused while something is captured */
 	unsigned int n_contexts;
 	struct context *contexts[MAX_CONTEXT_DEPTH];
 };
@@ -184,6 +195,26 @@ struct device *address_device(CUdeviceptr address, CUdeviceptr *ret_start, size_
 /* Memory of the device itself, as opposed to host memory it can reach. */
 bool address_is_on_device(CUdeviceptr address);
 
+/* --- launches (launch.c) --- */
+
+/* A launch as asked for, whatever the entry point. */
+struct launch_request {
+	unsigned int grid[3], block[3], cluster[3];
+	bool has_cluster, is_cooperative;
+	int priority;
+	unsigned int shared_bytes;
+	void **params, **extra;
+};
+
+/* Takes one attribute into the request; those that add work are refused. */
+CUresult launch_attribute(struct launch_request *request, const CUlaunchAttribute *attribute);
+/* Checks everything and copies the parameters; the grid id is still to be given. */
+struct work;
+CUresult launch_prepare(CUfunction handle, struct context *context, const struct launch_request *asked,
+			struct work *ret_work);
+/* The first of `n` grid ids in a row. */
+uint64_t grid_ids_take(struct device *device, uint64_t n);
+
 /* --- streams and operations (stream.c) --- */
 
 enum {
@@ -201,14 +232,75 @@ enum {
 	DEVICE_BYTES_PER_NS = 1000,
 };
 
-/* `height` rows of `width` bytes; the pitches do not matter when there is one. */
-struct op_copy {
-	CUdeviceptr to, from;
-	size_t width, height, to_pitch, from_pitch;
-	void *staged; /* copy of a pageable source, owned */
+/* --- work: what a stream or a graph has done (launch.c, copy.c, memory.c, graph_run.c) --- */
+
+enum work_kind { WORK_NOTHING, WORK_LAUNCH, WORK_COPY, WORK_FILL, WORK_CALLBACK, WORK_FREE, WORK_GRAPH };
+
+struct work_launch {
+	struct function *function;
+	struct sim_launch launch;
+	void *params; /* the parameter block, owned */
+	size_t params_bytes;
 };
 
-enum op_kind { OP_MARK, OP_LAUNCH, OP_COPY, OP_FILL, OP_CALLBACK, OP_FREE };
+/* A box of bytes: `depth` slices of `height` rows of `width` bytes; steps do not matter where there is one. */
+struct work_copy {
+	CUdeviceptr to, from;
+	size_t width, height, depth;
+	size_t to_pitch, from_pitch; /* from row to row */
+	size_t to_slice, from_slice; /* from slice to slice */
+	void *staged;                /* copy of a pageable source, owned */
+};
+
+struct work_fill {
+	CUdeviceptr to;
+	uint32_t value, unit_bytes;
+	size_t width, height, pitch; /* `height` rows of `width` units */
+};
+
+struct work_callback {
+	CUhostFn function;
+	CUstreamCallback with_status;
+	void *argument;
+};
+
+struct work {
+	enum work_kind kind;
+	union {
+		struct work_launch launch;
+		struct work_copy copy;
+		struct work_fill fill;
+		struct work_callback callback;
+		CUdeviceptr free_address;
+		struct graph_run *run; /* owned */
+	};
+};
+
+/* Does it count for who waits for everything? */
+bool work_has_kernels(const struct work *work);
+/* Does it, on a worker, and tells when it ended in simulated time. */
+CUresult work_run(struct work *work, uint64_t start_ns, uint64_t *ret_end_ns);
+/* Frees what the work owns. */
+void work_finish(struct work *work);
+/* A copy that owns its own; only for what a graph holds. */
+CUresult work_clone(const struct work *work, struct work *ret_work);
+
+CUresult launch_run(struct work_launch *work, uint64_t start_ns, uint64_t *ret_end_ns);
+CUresult copy_run(const struct work_copy *work, uint64_t start_ns, uint64_t *ret_end_ns);
+CUresult fill_run(const struct work_fill *work, uint64_t start_ns, uint64_t *ret_end_ns);
+void free_run(CUdeviceptr address);
+
+/* Is what the work touches there, whole? For what is not enqueued at once. */
+CUresult copy_check(const struct work_copy *copy);
+CUresult fill_check(const struct work_fill *fill);
+/* From the form the API has for everything. */
+CUresult copy_from_box(const CUDA_MEMCPY3D *box, struct work_copy *ret_copy);
+
+/* Nodes that something depends on. */
+struct graph_nodes {
+	size_t n;
+	struct graph_node **nodes; /* owned array */
+};
 
 struct waiter {
 	struct stream *stream;
@@ -217,7 +309,7 @@ struct waiter {
 
 struct op {
 	atomic_uint refs;
-	enum op_kind kind;
+	struct work work;
 	struct stream *stream;
 	struct op *next;
 	uint64_t by_thread;   /* who enqueued it */
@@ -230,25 +322,6 @@ struct op {
 	bool is_done;
 	CUresult result;
 	uint64_t end_ns;
-
-	union {
-		struct {
-			struct sim_launch launch;
-			void *params;
-		} launch;
-		struct op_copy copy;
-		struct {
-			CUdeviceptr to;
-			uint32_t value, unit_bytes;
-			size_t count;
-		} fill;
-		struct {
-			CUhostFn function;
-			CUstreamCallback with_status;
-			void *argument;
-		} callback;
-		CUdeviceptr free_address;
-	};
 };
 
 struct stream {
@@ -258,6 +331,9 @@ struct stream {
 	unsigned int flags;
 	int priority;
 	uint64_t owner_thread; /* of a per-thread default stream, else 0 */
+
+	struct capture *_Atomic capture; /* that it takes part in, see capture.c */
+	struct graph_nodes captured;     /* what its next captured work depends on */
 
 	/* Guarded by stream_lock. */
 	pthread_t worker;
@@ -273,6 +349,21 @@ struct stream {
 	uint64_t ends_ns[QUEUE_DEPTH]; /* of operation i at i % QUEUE_DEPTH */
 };
 
+struct event {
+	unsigned int flags;
+	pthread_mutex_t lock;
+	struct op *op; /* recorded last, NULL = never; referenced */
+
+	/* Of a capture instead, see capture.c. Guarded by graph_lock. */
+	struct capture *capture; /* counted */
+	struct graph_nodes captured;
+};
+
+/* A reference to what the event stands for now, or NULL. */
+struct op *event_op(struct event *event);
+/* Takes the reference over. */
+void event_set_op(struct event *event, struct op *op);
+
 /* Which stream a handle means for this thread. */
 CUresult stream_resolve(CUstream handle, struct context *context, struct stream **ret_stream);
 CUresult stream_create(struct context *context, unsigned int flags, int priority, uint64_t owner_thread,
@@ -282,7 +373,8 @@ void stream_retire(struct stream *stream);
 /* Ends and frees every stream of a context; their work must have ended or the context be dead. */
 void streams_drop(struct context *context);
 
-struct op *op_new(enum op_kind kind);
+/* An operation that does nothing yet. */
+struct op *op_new(enum work_kind kind);
 struct op *op_ref(struct op *op);
 void op_unref(struct op *op);
 /* Simulated time from the end of one to the end of the other; CUDA_ERROR_NOT_READY while either is pending. */
@@ -290,6 +382,11 @@ CUresult ops_between(struct op *first, struct op *last, float *ret_milliseconds)
 /* Takes over the reference, also on failure. Blocks while the queue is full. `cost_ns` of host time passes first.
  * `also` (may be NULL) is one more operation to wait for. When `ret_op` is not NULL the caller receives a reference. */
 CUresult op_enqueue(struct stream *stream, struct op *op, uint64_t cost_ns, struct op *also, struct op **ret_op);
+/* An operation of no stream has ended. Without a lock held. */
+void op_complete(struct op *op, CUresult result, uint64_t end_ns);
+/* A worker waits for one operation; its end, or CUDA_ERROR_DEINITIALIZED. */
+CUresult op_await_end(struct op *op, uint64_t *ret_end_ns);
+bool stream_is_blocking(const struct stream *stream);
 /* Waits for one operation and moves the caller's virtual time to its end. */
 CUresult op_wait(struct op *op);
 /* CUDA_SUCCESS, and the caller's virtual time moves to the end, or CUDA_ERROR_NOT_READY. */
@@ -299,12 +396,6 @@ CUresult stream_query(struct stream *stream);
 CUresult context_wait(struct context *context);
 /* Process exit: running grids are stopped, queued work is dropped; waits up to a second for workers to notice. */
 void streams_abandon(void);
-
-/* Runs one operation on its worker; launch.c, copy.c and memory.c. Returns its duration's end. */
-CUresult launch_run(struct op *op, uint64_t start_ns, uint64_t *ret_end_ns);
-CUresult copy_run(struct op *op, uint64_t start_ns, uint64_t *ret_end_ns);
-CUresult fill_run(struct op *op, uint64_t start_ns, uint64_t *ret_end_ns);
-void free_run(struct op *op);
 
 /* --- entry points, one list (driver.def) --- */
 

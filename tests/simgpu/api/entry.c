@@ -6,6 +6,7 @@
  * what the call requires and then calls its impl_ function. Callable from any thread; nothing happens before the
  * first call, and the environment is read once, then.
  */
+#include "capture.h"
 #include "driver.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum gate { ANYTIME, INIT, CONTEXT };
+enum gate { ANYTIME, INIT, CONTEXT, UNSAFE };
 
 enum entry {
 #define DRIVER(symbol, since, gate, streams, params, args) ENTRY_##symbol,
@@ -214,6 +215,7 @@ static CUresult call_fault(enum entry entry)
 static CUresult gate_check(enum gate gate)
 {
 	struct context *context;
+	CUresult result = CUDA_SUCCESS;
 
 	if (gate == ANYTIME)
 		return CUDA_SUCCESS;
@@ -222,7 +224,11 @@ static CUresult gate_check(enum gate gate)
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (host_thread()->is_in_callback)
 		return CUDA_ERROR_NOT_PERMITTED;
-	return gate == CONTEXT ? context_current(&context) : CUDA_SUCCESS;
+	if (gate >= CONTEXT)
+		result = context_current(&context);
+	if (gate == UNSAFE && result == CUDA_SUCCESS)
+		result = capture_refuse_unsafe();
+	return result;
 }
 
 static CUresult call_enter(enum entry entry, const char *suffix, enum gate gate)
@@ -306,6 +312,16 @@ static bool is_version_of(const char *symbol, const char *base)
 	return strlen(base) == n && strncmp(symbol, base, n) == 0;
 }
 
+/* From 12.0 on, cuda.h calls one function by the name of another. */
+static bool is_asked_for(const struct entry_info *entry, const char *base, int version)
+{
+	enum { SINCE_RENAMED = 12000 };
+
+	if (strcmp(base, "cuGraphInstantiate") == 0 && version >= SINCE_RENAMED && driver_version >= SINCE_RENAMED)
+		base = "cuGraphInstantiateWithFlags";
+	return is_version_of(entry->symbol, base);
+}
+
 static CUdriverProcAddressQueryResult proc_find(const char *base, int version, bool per_thread, void **ret_function)
 {
 	CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
@@ -315,7 +331,7 @@ static CUdriverProcAddressQueryResult proc_find(const char *base, int version, b
 	for (size_t i = 0; i < N_ENTRIES && *base; i++) {
 		const struct entry_info *e = &entries[i];
 
-		if (!is_version_of(e->symbol, base) || e->since > driver_version || is_missing[i])
+		if (!is_asked_for(e, base, version) || e->since > driver_version || is_missing[i])
 			continue;
 		if (status == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND)
 			status = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;

@@ -5,6 +5,7 @@
  * A launch is checked, its parameters are copied, and it is queued; %gridid is given in the order of the calls. The
  * grid runs on the stream's worker. Callable from any thread.
  */
+#include "capture.h"
 #include "driver.h"
 
 #include <stdlib.h>
@@ -20,18 +21,9 @@ enum {
 	MAX_CLUSTER = 16,
 };
 
-/* A launch as asked for, whatever the entry point. */
-struct request {
-	unsigned int grid[3], block[3], cluster[3];
-	bool has_cluster, is_cooperative;
-	unsigned int shared_bytes;
-	CUstream stream;
-	void **params, **extra;
-};
-
 /* --- checks --- */
 
-static bool shape_is_valid(const struct request *request)
+static bool shape_is_valid(const struct launch_request *request)
 {
 	const unsigned int *grid = request->grid, *block = request->block;
 
@@ -46,7 +38,7 @@ static bool shape_is_valid(const struct request *request)
 	return block[0] * block[1] * block[2] <= MAX_BLOCK_THREADS;
 }
 
-static CUresult cluster_check(struct request *request, const struct function *function)
+static CUresult cluster_check(struct launch_request *request, const struct function *function)
 {
 	const uint32_t *required = function->info.required_cluster;
 	unsigned int *cluster = request->cluster, size;
@@ -72,7 +64,7 @@ static CUresult cluster_check(struct request *request, const struct function *fu
 	return CUDA_SUCCESS;
 }
 
-static CUresult resources_check(const struct request *request, const struct function *function)
+static CUresult resources_check(const struct launch_request *request, const struct function *function)
 {
 	const struct device *device = function->module->context->device;
 	uint32_t threads = request->block[0] * request->block[1] * request->block[2];
@@ -149,56 +141,75 @@ static CUresult params_build(const struct function *function, void **pointers, v
 
 /* --- the launch --- */
 
-static CUresult launch_enqueue(CUfunction handle, struct request *request)
+CUresult launch_prepare(CUfunction handle, struct context *context, const struct launch_request *asked,
+			struct work *ret_work)
 {
-	struct stream *stream;
+	struct launch_request request = *asked;
 	struct function *function;
-	struct device *device;
-	struct op *op;
-	CUresult result = stream_resolve(request->stream, context_gated(), &stream);
+	struct work_launch launch;
+	CUresult result = function_resolve(handle, context, &function);
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	result = function_resolve(handle, stream->context, &function);
-	if (result != CUDA_SUCCESS)
-		return result;
-	if (!shape_is_valid(request))
+	if (!shape_is_valid(&request))
 		return CUDA_ERROR_INVALID_VALUE;
-	result = cluster_check(request, function);
+	result = cluster_check(&request, function);
 	if (result == CUDA_SUCCESS)
-		result = resources_check(request, function);
+		result = resources_check(&request, function);
 	if (result != CUDA_SUCCESS)
 		return result;
-	op = op_new(OP_LAUNCH);
+	launch = (struct work_launch){ .function = function, .params_bytes = function->info.params_bytes };
+	result = params_build(function, request.params, request.extra, &launch.params);
+	if (result != CUDA_SUCCESS)
+		return result;
+	launch.launch = (struct sim_launch){
+		.function = function->sim,
+		.dynamic_shared_bytes = request.shared_bytes,
+		.is_cooperative = request.is_cooperative,
+		.params = launch.params,
+	};
+	memcpy(launch.launch.grid, request.grid, sizeof(request.grid));
+	memcpy(launch.launch.block, request.block, sizeof(request.block));
+	memcpy(launch.launch.cluster, request.cluster, sizeof(request.cluster));
+	*ret_work = (struct work){ .kind = WORK_LAUNCH, .launch = launch };
+	return CUDA_SUCCESS;
+}
+
+uint64_t grid_ids_take(struct device *device, uint64_t n)
+{
+	if (driver.grid_ids == GRID_IDS_CONSTANT)
+		return 1;
+	return atomic_fetch_add_explicit(&device->last_grid_id, n, memory_order_relaxed) + 1;
+}
+
+static CUresult launch_enqueue(CUfunction handle, const struct launch_request *request, CUstream stream_handle)
+{
+	struct stream *stream;
+	struct op *op;
+	CUresult result = stream_resolve(stream_handle, context_gated(), &stream);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	op = op_new(WORK_NOTHING);
 	if (!op)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	result = params_build(function, request->params, request->extra, &op->launch.params);
+	result = launch_prepare(handle, stream->context, request, &op->work);
 	if (result != CUDA_SUCCESS) {
 		op_unref(op);
 		return result;
 	}
-	device = stream->context->device;
-	op->launch.launch = (struct sim_launch){
-		.function = function->sim,
-		.dynamic_shared_bytes = request->shared_bytes,
-		.is_cooperative = request->is_cooperative,
-		.params = op->launch.params,
-		.grid_id = driver.has_constant_grid_id
-				   ? 1
-				   : atomic_fetch_add_explicit(&device->last_grid_id, 1, memory_order_relaxed) + 1,
-	};
-	memcpy(op->launch.launch.grid, request->grid, sizeof(request->grid));
-	memcpy(op->launch.launch.block, request->block, sizeof(request->block));
-	memcpy(op->launch.launch.cluster, request->cluster, sizeof(request->cluster));
+	if (stream_is_captured(stream))
+		return capture_launch(stream, op, handle, request);
+	op->work.launch.launch.grid_id = grid_ids_take(stream->context->device, 1);
 	return op_enqueue(stream, op, COST_LAUNCH_NS, NULL, NULL);
 }
 
-CUresult launch_run(struct op *op, uint64_t start_ns, uint64_t *ret_end_ns)
+CUresult launch_run(struct work_launch *work, uint64_t start_ns, uint64_t *ret_end_ns)
 {
 	struct sim_result result = { .end_ns = start_ns };
 
-	op->launch.launch.start_ns = start_ns;
-	sim_launch(op->stream->context->device->sim, &op->launch.launch, &result);
+	work->launch.start_ns = start_ns;
+	sim_launch(work->function->module->context->device->sim, &work->launch, &result);
 	*ret_end_ns = MAX(result.end_ns, start_ns);
 	/* A device would say nothing; who debugs on a simulator wants to know where. */
 	if (result.status != SIM_OK && result.status != SIM_STOPPED)
@@ -210,16 +221,15 @@ CUresult impl_cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int g
 			     unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
 			     unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)
 {
-	struct request request = {
+	struct launch_request request = {
 		.grid = { gridDimX, gridDimY, gridDimZ },
 		.block = { blockDimX, blockDimY, blockDimZ },
 		.shared_bytes = sharedMemBytes,
-		.stream = hStream,
 		.params = kernelParams,
 		.extra = extra,
 	};
 
-	return launch_enqueue(f, &request);
+	return launch_enqueue(f, &request, hStream);
 }
 
 CUresult impl_cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
@@ -227,20 +237,19 @@ CUresult impl_cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, uns
 					unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
 					void **kernelParams)
 {
-	struct request request = {
+	struct launch_request request = {
 		.grid = { gridDimX, gridDimY, gridDimZ },
 		.block = { blockDimX, blockDimY, blockDimZ },
 		.is_cooperative = true,
 		.shared_bytes = sharedMemBytes,
-		.stream = hStream,
 		.params = kernelParams,
 	};
 
-	return launch_enqueue(f, &request);
+	return launch_enqueue(f, &request, hStream);
 }
 
 /* Attributes that only change how a device schedules are accepted; those that add work are not. */
-static CUresult launch_attribute(struct request *request, const CUlaunchAttribute *attribute)
+CUresult launch_attribute(struct launch_request *request, const CUlaunchAttribute *attribute)
 {
 	switch (attribute->id) {
 	case CU_LAUNCH_ATTRIBUTE_IGNORE:
@@ -248,10 +257,12 @@ static CUresult launch_attribute(struct request *request, const CUlaunchAttribut
 	case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
 	case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
 	case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
 	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
 	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
 	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: /* allows overlap, does not demand it */
+		return CUDA_SUCCESS;
+	case CU_LAUNCH_ATTRIBUTE_PRIORITY: /* every launch gets the whole device */
+		request->priority = attribute->value.priority;
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
 		request->is_cooperative = attribute->value.cooperative != 0;
@@ -270,15 +281,14 @@ static CUresult launch_attribute(struct request *request, const CUlaunchAttribut
 
 CUresult impl_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
 {
-	struct request request;
+	struct launch_request request;
 
 	if (!config || (config->numAttrs && !config->attrs))
 		return CUDA_ERROR_INVALID_VALUE;
-	request = (struct request){
+	request = (struct launch_request){
 		.grid = { config->gridDimX, config->gridDimY, config->gridDimZ },
 		.block = { config->blockDimX, config->blockDimY, config->blockDimZ },
 		.shared_bytes = config->sharedMemBytes,
-		.stream = config->hStream,
 		.params = kernelParams,
 		.extra = extra,
 	};
@@ -288,7 +298,7 @@ CUresult impl_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void 
 		if (result != CUDA_SUCCESS)
 			return result;
 	}
-	return launch_enqueue(f, &request);
+	return launch_enqueue(f, &request, config->hStream);
 }
 
 /* --- occupancy --- */
@@ -399,7 +409,7 @@ CUresult impl_cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction fu
 CUresult impl_cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func, const CUlaunchConfig *config)
 {
 	struct function *function;
-	struct request request = { .grid = { 0 } };
+	struct launch_request request = { .grid = { 0 } };
 	uint32_t resident, threads, size;
 	CUresult result = function_resolve(func, context_gated(), &function);
 

@@ -8,14 +8,27 @@
  *
  * As on a device, freeing waits for the context's work. Callable from any thread.
  */
+#include "capture.h"
 #include "driver.h"
+#include "graph.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* --- who owns what --- */
 
-enum allocation_kind { ALLOCATION_DEVICE, ALLOCATION_MANAGED, ALLOCATION_HOST, ALLOCATION_REGISTERED };
+enum allocation_kind {
+	ALLOCATION_DEVICE,
+	ALLOCATION_GRAPH, /* of an allocation node: freed with the last graph that has it */
+	ALLOCATION_MANAGED,
+	ALLOCATION_HOST,
+	ALLOCATION_REGISTERED,
+};
+
+static bool is_on_device(enum allocation_kind kind)
+{
+	return kind == ALLOCATION_DEVICE || kind == ALLOCATION_GRAPH;
+}
 
 enum { DEVICE_ALIGN = 256, HOST_ALIGN = 4096, PITCH_ALIGN = 512 };
 
@@ -136,7 +149,7 @@ static void allocation_release(const struct allocation *allocation)
 {
 	void *host = (void *)(uintptr_t)allocation->address;
 
-	if (allocation->kind == ALLOCATION_DEVICE) {
+	if (is_on_device(allocation->kind)) {
 		sim_mem_free(allocation->context->device->sim, allocation->address);
 		return;
 	}
@@ -199,25 +212,28 @@ CUresult impl_cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 	return CUDA_SUCCESS;
 }
 
-CUresult impl_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
+static CUresult device_alloc(struct context *context, size_t bytes, enum allocation_kind kind, CUdeviceptr *ret_address)
 {
-	struct context *context = context_gated();
 	uint64_t address;
-	CUresult result;
+	CUresult result = result_of(sim_mem_alloc(context->device->sim, bytes, DEVICE_ALIGN, &address));
 
-	if (!dptr || bytesize == 0)
-		return CUDA_ERROR_INVALID_VALUE;
-	result = result_of(sim_mem_alloc(context->device->sim, bytesize, DEVICE_ALIGN, &address));
 	if (result != CUDA_SUCCESS)
 		return result;
-	result = allocation_add((struct allocation){
-		.address = address, .bytes = bytesize, .kind = ALLOCATION_DEVICE, .context = context });
+	result = allocation_add(
+		(struct allocation){ .address = address, .bytes = bytes, .kind = kind, .context = context });
 	if (result != CUDA_SUCCESS) {
 		sim_mem_free(context->device->sim, address);
 		return result;
 	}
-	*dptr = address;
+	*ret_address = address;
 	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
+{
+	if (!dptr || bytesize == 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	return device_alloc(context_gated(), bytesize, ALLOCATION_DEVICE, dptr);
 }
 
 CUresult impl_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height,
@@ -245,9 +261,11 @@ CUresult impl_cuMemFree_v2(CUdeviceptr dptr)
 	CUresult result;
 
 	if (!allocation_find(dptr, &allocation) || allocation.address != dptr ||
-	    (allocation.kind != ALLOCATION_DEVICE && allocation.kind != ALLOCATION_MANAGED))
+	    (!is_on_device(allocation.kind) && allocation.kind != ALLOCATION_MANAGED))
 		return CUDA_ERROR_INVALID_VALUE;
 	result = context_wait(allocation.context);
+	if (allocation.kind == ALLOCATION_GRAPH) /* the next launch has it again, at the same place */
+		return result;
 	if (!allocation_take(dptr, ALLOCATION_DEVICE, ALLOCATION_MANAGED, &allocation))
 		return CUDA_ERROR_INVALID_VALUE;
 	allocation_release(&allocation);
@@ -265,7 +283,13 @@ CUresult impl_cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStre
 	struct stream *stream;
 	CUresult result = stream_resolve(hStream, context_gated(), &stream);
 
-	return result == CUDA_SUCCESS ? impl_cuMemAlloc_v2(dptr, bytesize) : result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!dptr || bytesize == 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (stream_is_captured(stream))
+		return capture_alloc(stream, bytesize, dptr);
+	return device_alloc(stream->context, bytesize, ALLOCATION_DEVICE, dptr);
 }
 
 CUresult impl_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
@@ -277,21 +301,79 @@ CUresult impl_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	if (!allocation_find(dptr, &allocation) || allocation.address != dptr || allocation.kind != ALLOCATION_DEVICE)
+	if (!allocation_find(dptr, &allocation) || allocation.address != dptr || !is_on_device(allocation.kind))
 		return CUDA_ERROR_INVALID_VALUE;
-	op = op_new(OP_FREE);
+	op = op_new(WORK_FREE);
 	if (!op)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	op->free_address = dptr;
+	op->work.free_address = dptr;
 	return op_enqueue(stream, op, COST_SMALL_NS, NULL, NULL);
 }
 
-void free_run(struct op *op)
+void free_run(CUdeviceptr address)
 {
 	struct allocation allocation;
 
-	if (allocation_take(op->free_address, ALLOCATION_DEVICE, ALLOCATION_DEVICE, &allocation))
+	if (allocation_take(address, ALLOCATION_DEVICE, ALLOCATION_DEVICE, &allocation))
 		allocation_release(&allocation);
+}
+
+/* --- memory of graphs --- */
+
+struct graph_memory {
+	atomic_uint refs;
+	CUdeviceptr address;
+};
+
+CUresult graph_memory_create(struct context *context, size_t bytes, struct graph_memory **ret_memory)
+{
+	struct graph_memory *memory = calloc(1, sizeof(*memory));
+	CUdeviceptr address;
+	CUresult result;
+
+	if (!memory)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	result = device_alloc(context, bytes, ALLOCATION_GRAPH, &address);
+	if (result != CUDA_SUCCESS) {
+		free(memory);
+		return result;
+	}
+	atomic_init(&memory->refs, 1);
+	memory->address = address;
+	*ret_memory = memory;
+	return CUDA_SUCCESS;
+}
+
+struct graph_memory *graph_memory_ref(struct graph_memory *memory)
+{
+	atomic_fetch_add_explicit(&memory->refs, 1, memory_order_relaxed);
+	return memory;
+}
+
+void graph_memory_unref(struct graph_memory *memory)
+{
+	struct allocation allocation;
+
+	/* Acquire-release: the last owner frees what the others wrote. */
+	if (!memory || atomic_fetch_sub_explicit(&memory->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	/* It may have gone with its context. */
+	if (allocation_take(memory->address, ALLOCATION_GRAPH, ALLOCATION_GRAPH, &allocation))
+		allocation_release(&allocation);
+	free(memory);
+}
+
+CUdeviceptr graph_memory_address(const struct graph_memory *memory)
+{
+	return memory->address;
+}
+
+bool address_is_of_graph(CUdeviceptr address)
+{
+	struct allocation allocation;
+
+	return allocation_find(address, &allocation) && allocation.address == address &&
+	       allocation.kind == ALLOCATION_GRAPH;
 }
 
 /* --- host memory --- */
@@ -392,7 +474,7 @@ CUresult impl_cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned
 
 	if (!pdptr || Flags != 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!allocation_find((CUdeviceptr)(uintptr_t)p, &allocation) || allocation.kind == ALLOCATION_DEVICE)
+	if (!allocation_find((CUdeviceptr)(uintptr_t)p, &allocation) || is_on_device(allocation.kind))
 		return CUDA_ERROR_INVALID_VALUE;
 	*pdptr = (CUdeviceptr)(uintptr_t)p;
 	return CUDA_SUCCESS;
@@ -426,7 +508,7 @@ CUresult impl_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int
 static CUresult pointer_attribute(CUpointer_attribute attribute, CUdeviceptr ptr, const struct allocation *allocation,
 				  void *data)
 {
-	bool is_host = allocation->kind != ALLOCATION_DEVICE;
+	bool is_host = !is_on_device(allocation->kind);
 
 	switch (attribute) {
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
@@ -534,5 +616,5 @@ bool address_is_on_device(CUdeviceptr address)
 {
 	struct allocation allocation;
 
-	return pointer_find(address, &allocation) && allocation.kind == ALLOCATION_DEVICE;
+	return pointer_find(address, &allocation) && is_on_device(allocation.kind);
 }

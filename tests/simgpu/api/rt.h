@@ -88,6 +88,19 @@ cudaError_t rt_kernel(const void *function, CUkernel *ret_kernel);
 /* The device address and size of a registered variable, in the current context. */
 cudaError_t rt_symbol(const void *symbol, CUdeviceptr *ret_address, size_t *ret_bytes);
 
+/* The stub of a kernel, or the kernel itself where nvcc registered none. */
+const void *rt_kernel_stub(CUkernel kernel);
+
+/* --- copies as the driver has them (rt_memory.c) --- */
+
+cudaError_t rt_box(const struct cudaMemcpy3DParms *params, CUDA_MEMCPY3D *ret_box);
+struct cudaMemcpy3DParms rt_box_params(const CUDA_MEMCPY3D *box);
+cudaError_t rt_row(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind, CUDA_MEMCPY3D *ret_box);
+cudaError_t rt_row_to_symbol(const void *symbol, const void *src, size_t count, size_t offset, enum cudaMemcpyKind kind,
+			     CUDA_MEMCPY3D *ret_box);
+cudaError_t rt_row_from_symbol(void *dst, const void *symbol, size_t count, size_t offset, enum cudaMemcpyKind kind,
+			       CUDA_MEMCPY3D *ret_box);
+
 /* --- entry points, one list (runtime.def) --- */
 
 #define RUNTIME(symbol, gate, streams, params, args) cudaError_t impl_##symbol params;

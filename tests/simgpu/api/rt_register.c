@@ -117,6 +117,22 @@ cudaError_t rt_kernel(const void *function, CUkernel *ret_kernel)
 	return cudaSuccess;
 }
 
+const void *rt_kernel_stub(CUkernel kernel)
+{
+	const void *stub = kernel;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < N_BUCKETS; i++) {
+		for (const struct entity *entity = buckets[i]; entity; entity = entity->next) {
+			if (entity->kind == ENTITY_KERNEL &&
+			    __atomic_load_n(&entity->kernel, __ATOMIC_ACQUIRE) == kernel)
+				stub = entity->host;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return stub;
+}
+
 static cudaError_t variable_address(const struct entity *entity, CUdeviceptr *ret_address, size_t *ret_bytes)
 {
 	CUlibrary library;

@@ -16,7 +16,9 @@
  * Threads. Workers block every signal and start with the first operation of their stream. A grid that never ends
  * holds its own worker and nothing else. Everything here may be called from any thread; waits block.
  */
+#include "capture.h"
 #include "driver.h"
+#include "graph.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -35,13 +37,13 @@ static bool is_dead(void)
 
 /* --- operations --- */
 
-struct op *op_new(enum op_kind kind)
+struct op *op_new(enum work_kind kind)
 {
 	struct op *op = calloc(1, sizeof(*op));
 
 	if (op) {
 		atomic_init(&op->refs, 1);
-		op->kind = kind;
+		op->work.kind = kind;
 	}
 	return op;
 }
@@ -60,14 +62,7 @@ static void op_strip(struct op *op)
 	free(op->waits);
 	op->waits = NULL;
 	op->n_waits = 0;
-	if (op->kind == OP_LAUNCH) {
-		free(op->launch.params);
-		op->launch.params = NULL;
-	}
-	if (op->kind == OP_COPY) {
-		free(op->copy.staged);
-		op->copy.staged = NULL;
-	}
+	work_finish(&op->work);
 }
 
 void op_unref(struct op *op)
@@ -98,7 +93,7 @@ static bool op_after(struct op *op, struct op *before)
 	return true;
 }
 
-static bool is_blocking(const struct stream *stream)
+bool stream_is_blocking(const struct stream *stream)
 {
 	return !(stream->flags & CU_STREAM_NON_BLOCKING);
 }
@@ -108,13 +103,13 @@ static bool op_after_default_streams(struct op *op, struct stream *stream)
 {
 	struct context *context = stream->context;
 
-	if (!is_blocking(stream))
+	if (!stream_is_blocking(stream))
 		return true;
 	if (stream != context->legacy)
 		return !context->legacy || op_after(op, context->legacy->last);
 	op->earliest_ns = MAX(op->earliest_ns, context->retired_blocking_end_ns);
 	for (struct stream *other = context->streams; other; other = other->next) {
-		if (other != stream && is_blocking(other) && !op_after(op, other->last))
+		if (other != stream && stream_is_blocking(other) && !op_after(op, other->last))
 			return false;
 	}
 	return true;
@@ -122,35 +117,39 @@ static bool op_after_default_streams(struct op *op, struct stream *stream)
 
 static CUresult op_run(struct op *op, CUresult fault, uint64_t start_ns, uint64_t *ret_end_ns)
 {
+	struct work *work = &op->work;
+
 	*ret_end_ns = start_ns;
-	if (op->kind == OP_CALLBACK && op->callback.with_status) {
-		op->callback.with_status((CUstream)op->stream, fault, op->callback.argument);
+	if (work->kind == WORK_CALLBACK && work->callback.with_status) {
+		work->callback.with_status((CUstream)op->stream, fault, work->callback.argument);
 		*ret_end_ns = start_ns + DURATION_CALLBACK_NS;
 		return fault;
 	}
-	if (fault != CUDA_SUCCESS)
-		return fault;
-	switch (op->kind) {
-	case OP_MARK:
-		return CUDA_SUCCESS;
-	case OP_LAUNCH:
-		return launch_run(op, start_ns, ret_end_ns);
-	case OP_COPY:
-		return copy_run(op, start_ns, ret_end_ns);
-	case OP_FILL:
-		return fill_run(op, start_ns, ret_end_ns);
-	case OP_CALLBACK:
-		op->callback.function(op->callback.argument);
-		*ret_end_ns = start_ns + DURATION_CALLBACK_NS;
-		return CUDA_SUCCESS;
-	case OP_FREE:
-		free_run(op);
-		return CUDA_SUCCESS;
-	}
-	return CUDA_ERROR_UNKNOWN;
+	if (fault != CUDA_SUCCESS && work->kind == WORK_GRAPH)
+		graph_run_abandon(work->run, fault, start_ns);
+	return fault == CUDA_SUCCESS ? work_run(work, start_ns, ret_end_ns) : fault;
 }
 
 /* --- workers --- */
+
+/* stream_lock is held. */
+static void op_end(struct op *op, CUresult result, uint64_t end_ns)
+{
+	op->result = result;
+	op->end_ns = end_ns;
+	op->is_done = true;
+	for (struct waiter *waiter = op->waiters; waiter; waiter = waiter->next)
+		pthread_cond_signal(&waiter->stream->has_work);
+	op->waiters = NULL;
+	pthread_cond_broadcast(&op_done);
+}
+
+void op_complete(struct op *op, CUresult result, uint64_t end_ns)
+{
+	pthread_mutex_lock(&stream_lock);
+	op_end(op, result, end_ns);
+	pthread_mutex_unlock(&stream_lock);
+}
 
 /* stream_lock is held. */
 static void op_finish(struct stream *stream, struct op *op, CUresult result, uint64_t end_ns)
@@ -159,20 +158,14 @@ static void op_finish(struct stream *stream, struct op *op, CUresult result, uin
 
 	if (result != CUDA_SUCCESS)
 		atomic_compare_exchange_strong(&stream->context->fault, &none, result);
-	op->result = result;
-	op->end_ns = end_ns;
-	op->is_done = true;
+	op_end(op, result, end_ns);
 	stream->ends_ns[stream->n_done++ % QUEUE_DEPTH] = end_ns;
 	stream->end_ns = end_ns;
 	stream->head = op->next;
 	if (!stream->head)
 		stream->tail = NULL;
-	for (struct waiter *waiter = op->waiters; waiter; waiter = waiter->next)
-		pthread_cond_signal(&waiter->stream->has_work);
-	op->waiters = NULL;
 	op_strip(op);
 	op_unref(op);
-	pthread_cond_broadcast(&op_done);
 }
 
 /* The worker of `stream` waits for an operation of another one. With many streams, waking all for each end would be
@@ -234,13 +227,14 @@ static void stream_free(struct stream *stream)
 			break;
 		}
 	}
-	if (is_blocking(stream))
+	if (stream_is_blocking(stream))
 		context->retired_blocking_end_ns = MAX(context->retired_blocking_end_ns, stream->end_ns);
-	if (is_blocking(stream) || stream->has_kernels)
+	if (stream_is_blocking(stream) || stream->has_kernels)
 		context->retired_end_ns = MAX(context->retired_end_ns, stream->end_ns);
 	if (context->legacy == stream)
 		context->legacy = NULL;
 	op_unref(stream->last);
+	free(stream->captured.nodes);
 	pthread_cond_destroy(&stream->has_work);
 	free(stream);
 }
@@ -290,7 +284,15 @@ static bool worker_start(struct stream *stream)
 CUresult op_enqueue(struct stream *stream, struct op *op, uint64_t cost_ns, struct op *also, struct op **ret_op)
 {
 	struct host_thread *thread = host_thread();
+	CUresult result;
 
+	if (stream_is_captured(stream))
+		return capture_op(stream, op);
+	result = capture_refuse(stream);
+	if (result != CUDA_SUCCESS) {
+		op_unref(op);
+		return result;
+	}
 	pthread_mutex_lock(&stream_lock);
 	while (stream->n_enqueued - stream->n_done >= QUEUE_DEPTH && !is_dead())
 		pthread_cond_wait(&op_done, &stream_lock);
@@ -312,7 +314,7 @@ CUresult op_enqueue(struct stream *stream, struct op *op, uint64_t cost_ns, stru
 		stream->head = op;
 	stream->tail = op;
 	stream->n_enqueued++;
-	stream->has_kernels = stream->has_kernels || op->kind == OP_LAUNCH || op->kind == OP_CALLBACK;
+	stream->has_kernels = stream->has_kernels || work_has_kernels(&op->work);
 	op_unref(stream->last);
 	stream->last = op_ref(op);
 	if (ret_op)
@@ -342,6 +344,17 @@ CUresult op_wait(struct op *op)
 
 	pthread_mutex_lock(&stream_lock);
 	result = op_await(op, true);
+	pthread_mutex_unlock(&stream_lock);
+	return result;
+}
+
+CUresult op_await_end(struct op *op, uint64_t *ret_end_ns)
+{
+	CUresult result;
+
+	pthread_mutex_lock(&stream_lock);
+	result = op_await(op, false);
+	*ret_end_ns = op->end_ns;
 	pthread_mutex_unlock(&stream_lock);
 	return result;
 }
@@ -378,14 +391,14 @@ static bool is_included(const struct stream *stream, const struct stream *other)
 {
 	if (!stream || stream == other)
 		return true;
-	return stream == stream->context->legacy && is_blocking(other);
+	return stream == stream->context->legacy && stream_is_blocking(other);
 }
 
 /* A context-wide wait includes whatever other threads copy on non-blocking streams of their own, a profiler for one.
  * How far those are is a matter of the machine, so they are waited for but do not move the caller's time. */
 static bool moves_time(const struct op *op)
 {
-	return is_blocking(op->stream) || op->stream->has_kernels || op->by_thread == host_thread()->id;
+	return stream_is_blocking(op->stream) || op->stream->has_kernels || op->by_thread == host_thread()->id;
 }
 
 struct awaited {

@@ -4,6 +4,7 @@
  *
  * An event refers to the operation that recorded it last. Callable from any thread.
  */
+#include "capture.h"
 #include "driver.h"
 
 #include <stdlib.h>
@@ -38,6 +39,7 @@ CUresult impl_cuStreamDestroy_v2(CUstream hStream)
 {
 	if (!handle_is(HANDLE_STREAM, hStream))
 		return CUDA_ERROR_INVALID_HANDLE;
+	capture_forget_stream((struct stream *)hStream);
 	stream_retire((struct stream *)hStream);
 	return CUDA_SUCCESS;
 }
@@ -77,6 +79,9 @@ CUresult impl_cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 		return result;
 	if (!streamId)
 		return CUDA_ERROR_INVALID_VALUE;
+	result = capture_refuse(stream);
+	if (result != CUDA_SUCCESS)
+		return result;
 	*streamId = stream->id;
 	return CUDA_SUCCESS;
 }
@@ -90,6 +95,9 @@ CUresult impl_cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 		return result;
 	if (!pctx)
 		return CUDA_ERROR_INVALID_VALUE;
+	result = capture_refuse(stream);
+	if (result != CUDA_SUCCESS)
+		return result;
 	*pctx = (CUcontext)stream->context;
 	return CUDA_SUCCESS;
 }
@@ -112,6 +120,9 @@ CUresult impl_cuStreamGetDevice(CUstream hStream, CUdevice *device)
 		return result;
 	if (!device)
 		return CUDA_ERROR_INVALID_VALUE;
+	result = capture_refuse(stream);
+	if (result != CUDA_SUCCESS)
+		return result;
 	*device = stream->context->device->ordinal;
 	return CUDA_SUCCESS;
 }
@@ -121,6 +132,8 @@ CUresult impl_cuStreamQuery(CUstream hStream)
 	struct stream *stream;
 	CUresult result = stream_resolve(hStream, context_gated(), &stream);
 
+	if (result == CUDA_SUCCESS)
+		result = capture_refuse(stream);
 	return result == CUDA_SUCCESS ? stream_query(stream) : result;
 }
 
@@ -129,6 +142,8 @@ CUresult impl_cuStreamSynchronize(CUstream hStream)
 	struct stream *stream;
 	CUresult result = stream_resolve(hStream, context_gated(), &stream);
 
+	if (result == CUDA_SUCCESS)
+		result = capture_refuse(stream);
 	return result == CUDA_SUCCESS ? stream_wait(stream) : result;
 }
 
@@ -145,12 +160,12 @@ static CUresult callback_enqueue(CUstream handle, CUhostFn function, CUstreamCal
 	result = stream_resolve(handle, context_gated(), &stream);
 	if (result != CUDA_SUCCESS)
 		return result;
-	op = op_new(OP_CALLBACK);
+	op = op_new(WORK_CALLBACK);
 	if (!op)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	op->callback.function = function;
-	op->callback.with_status = with_status;
-	op->callback.argument = argument;
+	op->work.callback.function = function;
+	op->work.callback.with_status = with_status;
+	op->work.callback.argument = argument;
 	return op_enqueue(stream, op, COST_SMALL_NS, NULL, NULL);
 }
 
@@ -166,60 +181,7 @@ CUresult impl_cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, v
 	return callback_enqueue(hStream, NULL, callback, userData);
 }
 
-/* --- capture: the questions have answers, the thing itself is not here --- */
-
-CUresult impl_cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
-{
-	struct stream *stream;
-	CUresult result = stream_resolve(hStream, context_gated(), &stream);
-
-	if (result != CUDA_SUCCESS)
-		return result;
-	if (!captureStatus)
-		return CUDA_ERROR_INVALID_VALUE;
-	*captureStatus = CU_STREAM_CAPTURE_STATUS_NONE;
-	return CUDA_SUCCESS;
-}
-
-/* As documented, nothing but the status is written for a stream that does not capture. */
-CUresult impl_cuStreamGetCaptureInfo(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out)
-{
-	return impl_cuStreamIsCapturing(hStream, captureStatus_out);
-}
-
-CUresult impl_cuStreamGetCaptureInfo_v2(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out,
-					CUgraph *graph_out, const CUgraphNode **dependencies_out,
-					size_t *numDependencies_out)
-{
-	return impl_cuStreamIsCapturing(hStream, captureStatus_out);
-}
-
-CUresult impl_cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out,
-					CUgraph *graph_out, const CUgraphNode **dependencies_out,
-					const CUgraphEdgeData **edgeData_out, size_t *numDependencies_out)
-{
-	return impl_cuStreamIsCapturing(hStream, captureStatus_out);
-}
-
-CUresult impl_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
-{
-	struct host_thread *thread = host_thread();
-	CUstreamCaptureMode before = thread->capture_mode;
-
-	if (!mode || *mode < CU_STREAM_CAPTURE_MODE_GLOBAL || *mode > CU_STREAM_CAPTURE_MODE_RELAXED)
-		return CUDA_ERROR_INVALID_VALUE;
-	thread->capture_mode = *mode;
-	*mode = before;
-	return CUDA_SUCCESS;
-}
-
 /* --- events --- */
-
-struct event {
-	unsigned int flags;
-	pthread_mutex_t lock;
-	struct op *op; /* recorded last, NULL = never; referenced */
-};
 
 static CUresult event_check(CUevent handle, struct event **ret_event)
 {
@@ -229,8 +191,7 @@ static CUresult event_check(CUevent handle, struct event **ret_event)
 	return CUDA_SUCCESS;
 }
 
-/* A reference to what the event stands for now, or NULL. */
-static struct op *event_op(struct event *event)
+struct op *event_op(struct event *event)
 {
 	struct op *op;
 
@@ -238,6 +199,17 @@ static struct op *event_op(struct event *event)
 	op = event->op ? op_ref(event->op) : NULL;
 	pthread_mutex_unlock(&event->lock);
 	return op;
+}
+
+void event_set_op(struct event *event, struct op *op)
+{
+	struct op *before;
+
+	pthread_mutex_lock(&event->lock);
+	before = event->op;
+	event->op = op;
+	pthread_mutex_unlock(&event->lock);
+	op_unref(before);
 }
 
 CUresult impl_cuEventCreate(CUevent *phEvent, unsigned int Flags)
@@ -269,6 +241,7 @@ CUresult impl_cuEventDestroy_v2(CUevent hEvent)
 	if (result != CUDA_SUCCESS)
 		return result;
 	handle_remove(event);
+	capture_forget_event(event);
 	op_unref(event->op);
 	pthread_mutex_destroy(&event->lock);
 	free(event);
@@ -284,7 +257,7 @@ CUresult impl_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned 
 {
 	struct event *event;
 	struct stream *stream;
-	struct op *op, *recorded, *before;
+	struct op *op, *recorded;
 	CUresult result = event_check(hEvent, &event);
 
 	if (result != CUDA_SUCCESS)
@@ -294,17 +267,18 @@ CUresult impl_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned 
 	result = stream_resolve(hStream, context_gated(), &stream);
 	if (result != CUDA_SUCCESS)
 		return result;
-	op = op_new(OP_MARK);
+	if (stream_is_captured(stream))
+		return capture_record(stream, event, flags & CU_EVENT_RECORD_EXTERNAL);
+	if (flags & CU_EVENT_RECORD_EXTERNAL) /* as documented: only for capturing streams */
+		return CUDA_ERROR_INVALID_VALUE;
+	op = op_new(WORK_NOTHING);
 	if (!op)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	result = op_enqueue(stream, op, COST_SMALL_NS, NULL, &recorded);
 	if (result != CUDA_SUCCESS)
 		return result;
-	pthread_mutex_lock(&event->lock);
-	before = event->op;
-	event->op = recorded;
-	pthread_mutex_unlock(&event->lock);
-	op_unref(before);
+	capture_forget_event(event);
+	event_set_op(event, recorded);
 	return CUDA_SUCCESS;
 }
 
@@ -318,6 +292,7 @@ CUresult impl_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int F
 	struct event *event;
 	struct stream *stream;
 	struct op *op, *before;
+	bool is_done;
 	CUresult result = event_check(hEvent, &event);
 
 	if (result != CUDA_SUCCESS)
@@ -325,12 +300,14 @@ CUresult impl_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int F
 	if (Flags & ~(unsigned int)CU_EVENT_WAIT_EXTERNAL)
 		return CUDA_ERROR_INVALID_VALUE;
 	result = stream_resolve(hStream, context_gated(), &stream);
-	if (result != CUDA_SUCCESS)
+	if (result == CUDA_SUCCESS)
+		result = capture_wait(stream, event, Flags & CU_EVENT_WAIT_EXTERNAL, &is_done);
+	if (result != CUDA_SUCCESS || is_done)
 		return result;
 	before = event_op(event);
 	if (!before)
 		return CUDA_SUCCESS;
-	op = op_new(OP_MARK);
+	op = op_new(WORK_NOTHING);
 	result = op ? op_enqueue(stream, op, COST_SMALL_NS, before, NULL) : CUDA_ERROR_OUT_OF_MEMORY;
 	op_unref(before);
 	return result;
@@ -342,6 +319,8 @@ CUresult impl_cuEventQuery(CUevent hEvent)
 	struct op *op;
 	CUresult result = event_check(hEvent, &event);
 
+	if (result == CUDA_SUCCESS)
+		result = capture_refuse_event(event);
 	if (result != CUDA_SUCCESS)
 		return result;
 	op = event_op(event);
@@ -358,6 +337,8 @@ CUresult impl_cuEventSynchronize(CUevent hEvent)
 	struct op *op;
 	CUresult result = event_check(hEvent, &event);
 
+	if (result == CUDA_SUCCESS)
+		result = capture_refuse_event(event);
 	if (result != CUDA_SUCCESS)
 		return result;
 	op = event_op(event);
@@ -383,6 +364,11 @@ CUresult impl_cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUeven
 		return CUDA_ERROR_INVALID_VALUE;
 	if ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING)
 		return CUDA_ERROR_INVALID_HANDLE;
+	result = capture_refuse_event(start);
+	if (result == CUDA_SUCCESS)
+		result = capture_refuse_event(end);
+	if (result != CUDA_SUCCESS)
+		return result;
 	first = event_op(start);
 	last = event_op(end);
 	result = first && last ? ops_between(first, last, pMilliseconds) : CUDA_ERROR_INVALID_HANDLE;

@@ -255,14 +255,88 @@ static void what_is_no_handle_is_refused(void **state)
 	assert_int_equal(cuDeviceGet(&device, 5), CUDA_ERROR_INVALID_DEVICE);
 }
 
-static void graphs_are_not_supported(void **state)
+static void graphs_take_every_form_of_a_kernel(void **state)
 {
-	CUgraph graph = NULL;
+	unsigned int value = 500;
+	void *pointers[] = { &buffer, &value };
+	CUDA_KERNEL_NODE_PARAMS params = { .func = fill,
+					   .gridDimX = 2,
+					   .gridDimY = 1,
+					   .gridDimZ = 1,
+					   .blockDimX = 32,
+					   .blockDimY = 1,
+					   .blockDimZ = 1,
+					   .kernelParams = pointers };
+	CUDA_KERNEL_NODE_PARAMS got;
+	CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
+	CUresult (*add_old)(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUDA_KERNEL_NODE_PARAMS_v1 *);
+	CUdriverProcAddressQueryResult status;
+	CUgraphNode first, second, third;
+	CUgraph graph;
+	CUgraphExec exec;
+	CUstream stream;
 
-	assert_int_equal(cuGraphCreate(&graph, 0), CUDA_ERROR_NOT_SUPPORTED);
-	assert_int_equal(cuStreamBeginCapture(CU_STREAM_PER_THREAD, CU_STREAM_CAPTURE_MODE_RELAXED),
-			 CUDA_ERROR_NOT_SUPPORTED);
-	assert_null(graph);
+	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	OK(cuGraphCreate(&graph, 0));
+	OK(cuGraphAddKernelNode(&first, graph, NULL, 0, &params));
+	value = 600;
+	OK(cuGetProcAddress("cuGraphAddKernelNode", (void **)&add_old, 10000, CU_GET_PROC_ADDRESS_DEFAULT, &status));
+	OK(add_old(&second, graph, &first, 1, (const CUDA_KERNEL_NODE_PARAMS_v1 *)&params));
+	value = 700;
+	memcpy(&any.kernel, &params, sizeof(params));
+	OK(cuGraphAddNode(&third, graph, &second, NULL, 1, &any));
+	OK(cuGraphKernelNodeGetParams(third, &got));
+	assert_ptr_equal(got.func, fill);
+	assert_ptr_equal(got.ctx, context);
+	assert_int_equal(*(unsigned int *)got.kernelParams[1], 700);
+	OK(cuGraphInstantiate(&exec, graph, 0));
+	OK(cuGraphLaunch(exec, stream));
+	OK(cuStreamSynchronize(stream));
+	expect(63, 763);
+
+	/* The name means another function since 12.0. */
+	OK(cuGetProcAddress("cuGraphInstantiate", (void **)&add_old, 12000, CU_GET_PROC_ADDRESS_DEFAULT, &status));
+	assert_ptr_equal(add_old, cuGraphInstantiateWithFlags);
+
+	assert_int_equal(cuGraphAddKernelNode(&first, NULL, NULL, 0, &params), CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(cuGraphAddKernelNode(&first, (CUgraph)exec, NULL, 0, &params), CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(cuGraphAddKernelNode(NULL, graph, NULL, 0, &params), CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(cuGraphAddKernelNode(&first, graph, (CUgraphNode *)&graph, 1, &params),
+			 CUDA_ERROR_INVALID_VALUE);
+	params.func = (CUfunction)context;
+	assert_int_equal(cuGraphAddKernelNode(&first, graph, NULL, 0, &params), CUDA_ERROR_INVALID_HANDLE);
+	params.func = fill;
+	params.blockDimX = 4096;
+	assert_int_equal(cuGraphAddKernelNode(&first, graph, NULL, 0, &params), CUDA_ERROR_INVALID_VALUE);
+	any.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+	assert_int_equal(cuGraphAddNode(&first, graph, NULL, NULL, 0, &any), CUDA_ERROR_NOT_SUPPORTED);
+	OK(cuGraphExecDestroy(exec));
+	assert_int_equal(cuGraphExecDestroy(exec), CUDA_ERROR_INVALID_VALUE);
+	OK(cuGraphDestroy(graph));
+	assert_int_equal(cuGraphDestroy(graph), CUDA_ERROR_INVALID_VALUE);
+	OK(cuStreamDestroy(stream));
+}
+
+static void count_down(void *counter)
+{
+	--*(int *)counter;
+}
+
+static void user_objects_live_as_long_as_their_graphs(void **state)
+{
+	int n_alive = 1;
+	CUuserObject object;
+	CUgraph graph, clone;
+
+	OK(cuUserObjectCreate(&object, &n_alive, count_down, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+	OK(cuGraphCreate(&graph, 0));
+	OK(cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
+	OK(cuGraphClone(&clone, graph));
+	OK(cuGraphDestroy(graph));
+	assert_int_equal(n_alive, 1);
+	OK(cuGraphDestroy(clone));
+	assert_int_equal(n_alive, 0);
+	assert_int_equal(cuUserObjectRelease(object, 1), CUDA_ERROR_INVALID_VALUE);
 }
 
 /* --- contexts --- */
@@ -600,7 +674,8 @@ int main(void)
 		cmocka_unit_test(modules_are_enumerated_and_unloaded),
 		cmocka_unit_test(bad_code_is_refused_with_a_reason),
 		cmocka_unit_test(what_is_no_handle_is_refused),
-		cmocka_unit_test(graphs_are_not_supported),
+		cmocka_unit_test(graphs_take_every_form_of_a_kernel),
+		cmocka_unit_test(user_objects_live_as_long_as_their_graphs),
 		cmocka_unit_test(contexts_stack_and_reset),
 		cmocka_unit_test(a_fault_stays_in_its_context),
 		cmocka_unit_test(pointers_know_what_they_are),

@@ -85,6 +85,15 @@ static void grid_ids_can_be_constant(void **state)
 	run_result_finish(&result);
 }
 
+static void grid_ids_can_repeat_from_graph_to_graph(void **state)
+{
+	struct run run = { .arguments = { program("graphs") }, .environment = { "SIMGPU_GRIDID=per-graph" } };
+	struct run_result result;
+
+	run_expecting(&run, 0, &result);
+	run_result_finish(&result);
+}
+
 /* The same for both ways a program gets its runtime. */
 static void expect_calls_of_vector_add(const char *name)
 {
@@ -233,6 +242,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(two_runs_see_the_same_times),
 		cmocka_unit_test(the_process_ends_while_a_kernel_runs),
 		cmocka_unit_test(grid_ids_can_be_constant),
+		cmocka_unit_test(grid_ids_can_repeat_from_graph_to_graph),
 		cmocka_unit_test(the_call_log_names_each_call),
 		cmocka_unit_test(the_nth_call_fails_on_request),
 		cmocka_unit_test(a_missing_function_is_not_found),
