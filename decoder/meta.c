@@ -58,6 +58,10 @@ static const struct field kernel_fields[] = {
 	FIELD("name", TEXT, warpspan_kernel, name),
 	FIELD("demangled", TEXT, warpspan_kernel, demangled),
 };
+static const struct field hook_fields[] = {
+	FIELD("number", U32, warpspan_hook, number),
+	FIELD("name", TEXT, warpspan_hook, name),
+};
 #define N_FIELDS(fields) (sizeof(fields) / sizeof((fields)[0]))
 
 /* Where complaints about one chunk go. */
@@ -220,6 +224,11 @@ void kernel_finish(struct warpspan_kernel *kernel)
 	free(kernel->demangled);
 }
 
+void hook_finish(struct warpspan_hook *hook)
+{
+	free(hook->name);
+}
+
 static int add_session(struct meta *meta, const cJSON *object, const struct place *place)
 {
 	if (meta->has_session)
@@ -275,6 +284,21 @@ static int add_kernel(struct meta *meta, const cJSON *object, const struct place
 	return result;
 }
 
+static int add_hook(struct meta *meta, const cJSON *object, const struct place *place)
+{
+	struct warpspan_hook hook = { 0 };
+	if (meta->hooks.n == META_HOOKS_MAX)
+		return complain(place, object->string, "", "there are too many of them");
+	const int result = read_fields(object, hook_fields, N_FIELDS(hook_fields), &hook, place);
+	struct warpspan_hook *added = result >= 0 ? array_add(&meta->hooks) : NULL;
+	if (added == NULL) {
+		hook_finish(&hook);
+		return WARPSPAN_NO_MEMORY;
+	}
+	*added = hook;
+	return result;
+}
+
 /* Cumulative: a value that was told before is replaced. */
 static int add_counters(struct meta *meta, const cJSON *object, const struct place *place)
 {
@@ -310,8 +334,8 @@ static const struct {
 	const char *key;
 	int (*add)(struct meta *meta, const cJSON *object, const struct place *place);
 } objects[] = {
-	{ "session", add_session }, { "device", add_device },     { "context", add_context },
-	{ "kernel", add_kernel },   { "counters", add_counters },
+	{ "session", add_session }, { "device", add_device }, { "context", add_context },
+	{ "kernel", add_kernel },   { "hook", add_hook },     { "counters", add_counters },
 };
 
 int meta_add_chunk(struct meta *meta, const struct capture_chunk *chunk, const char *path, struct damage *damage)
@@ -339,8 +363,16 @@ static bool set_if_null(char **text, const char *value)
 	return *text != NULL;
 }
 
+static int by_hook_number(const void *left, const void *right)
+{
+	const struct warpspan_hook *a = left, *b = right;
+	return (a->number > b->number) - (a->number < b->number);
+}
+
 int meta_complete(struct meta *meta)
 {
+	if (meta->hooks.n > 1)
+		qsort(meta->hooks.items, meta->hooks.n, sizeof(*meta->hooks.items), by_hook_number);
 	struct meta_session *session = &meta->session;
 	if (set_if_null(&session->version, "") && set_if_null(&session->host, "") && set_if_null(&session->rank, "") &&
 	    set_if_null(&session->command, ""))
@@ -406,11 +438,14 @@ void meta_finish(struct meta *meta)
 		device_finish(&meta->devices.items[i]);
 	for (size_t i = 0; i < meta->kernels.n; i++)
 		kernel_finish(&meta->kernels.items[i]);
+	for (size_t i = 0; i < meta->hooks.n; i++)
+		hook_finish(&meta->hooks.items[i]);
 	for (size_t i = 0; i < meta->counters.n; i++)
 		free(meta->counters.items[i].name);
 	free(meta->devices.items);
 	free(meta->contexts.items);
 	free(meta->kernels.items);
+	free(meta->hooks.items);
 	free(meta->counters.items);
 	map_finish(&meta->device_of_context);
 	memset(meta, 0, sizeof(*meta));

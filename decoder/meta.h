@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * meta.h - what the META chunks say: the session, devices, contexts, modules, kernels and counters.
+ * meta.h - what the META chunks say: the session, devices, contexts, modules, kernels, entry points and counters.
  */
 #ifndef WARPSPAN_META_H
 #define WARPSPAN_META_H
@@ -13,6 +13,7 @@
 #define META_DEVICES_MAX  1024
 #define META_CONTEXTS_MAX 4096
 #define META_COUNTERS_MAX 256
+#define META_HOOKS_MAX    65536
 
 struct meta_session {
 	char *version, *host, *rank, *command; /* NULL until a "session" object was read */
@@ -33,13 +34,14 @@ struct meta {
 	ARRAY(struct warpspan_device) devices;
 	ARRAY(struct meta_context) contexts;
 	ARRAY(struct warpspan_kernel) kernels;
+	ARRAY(struct warpspan_hook) hooks;
 	ARRAY(__typeof__(*((struct warpspan_model *)0)->counters)) counters;
 	struct map device_of_context; /* number -> index: answers given so far */
 };
 
 /* Adds what a META chunk says. Keys this version does not know are skipped. */
 int meta_add_chunk(struct meta *meta, const struct capture_chunk *chunk, const char *path, struct damage *damage);
-/* After the last chunk: fills what no chunk told with empty values. */
+/* After the last chunk: fills what no chunk told with empty values, sorts the hooks by number. */
 int meta_complete(struct meta *meta);
 /* Index of the device of a context. A context no chunk told of is put on the first device (one called "unknown device"
  * when there is none), and noted as damage once. */
@@ -49,5 +51,6 @@ void meta_finish(struct meta *meta);
 
 void device_finish(struct warpspan_device *device);
 void kernel_finish(struct warpspan_kernel *kernel);
+void hook_finish(struct warpspan_hook *hook);
 
 #endif

@@ -8,6 +8,7 @@
 #include "model.h"
 
 #include "clock.h"
+#include "host.h"
 #include "launches.h"
 #include "losses.h"
 #include "spans.h"
@@ -22,6 +23,7 @@ struct decoding {
 	struct segments segments;
 	struct losses losses;
 	ARRAY(struct warpspan_launch) log;
+	struct host host;
 	ARRAY(struct warpspan_clock_fit) clocks;
 	uint64_t *base_ns; /* per device: of its clock */
 	struct launches launches;
@@ -59,6 +61,8 @@ static int read_chunk(struct decoding *decoding, const struct capture_chunk *chu
 		return segments_add_chunk(&decoding->segments, chunk, path, &decoding->damage);
 	case WARPSPAN_CHUNK_LOSSES:
 		return losses_add_chunk(&decoding->losses, chunk, path, &decoding->damage);
+	case WARPSPAN_CHUNK_HOST:
+		return host_add_chunk(&decoding->host, chunk, path, &decoding->damage);
 	}
 	return WARPSPAN_OK;
 }
@@ -101,6 +105,8 @@ static int read_chunks(struct decoding *decoding)
 		result = losses_count_unheard(&decoding->losses);
 	if (decoding->log.n > 1)
 		qsort(decoding->log.items, decoding->log.n, sizeof(*decoding->log.items), by_number);
+	if (result >= 0)
+		result = host_arrange(&decoding->host, decoding->log.items, (uint32_t)decoding->log.n);
 	return result < 0 ? result : WARPSPAN_OK;
 }
 
@@ -272,6 +278,10 @@ static void hand_over(struct warpspan_model *model, struct decoding *decoding)
 	HAND_OVER(model->devices, model->n_devices, decoding->meta.devices);
 	HAND_OVER(model->kernels, model->n_kernels, decoding->meta.kernels);
 	HAND_OVER(model->launches, model->n_launches, decoding->log);
+	HAND_OVER(model->hooks, model->n_hooks, decoding->meta.hooks);
+	HAND_OVER(model->calls, model->n_calls, decoding->host.calls);
+	HAND_OVER(model->host_threads, model->n_host_threads, decoding->host.threads);
+	HAND_OVER(model->host_slices, model->n_host_slices, decoding->host.slices);
 	HAND_OVER(model->clocks, model->n_clocks, decoding->clocks);
 	HAND_OVER(model->grids, model->n_grids, decoding->launches.grids);
 	HAND_OVER(model->tracks, model->n_tracks, decoding->spans.tracks);
@@ -301,6 +311,7 @@ static void decoding_finish(struct decoding *decoding)
 	segments_finish(&decoding->segments);
 	sites_finish(&decoding->sites);
 	meta_finish(&decoding->meta);
+	host_finish(&decoding->host);
 	free(decoding->base_ns);
 	free(decoding->clocks.items);
 	free(decoding->log.items);
@@ -368,6 +379,8 @@ struct warpspan_model *warpspan_model_destroy(struct warpspan_model *model)
 		device_finish(&model->devices[i]);
 	for (uint32_t i = 0; i < model->n_kernels; i++)
 		kernel_finish(&model->kernels[i]);
+	for (uint32_t i = 0; i < model->n_hooks; i++)
+		hook_finish(&model->hooks[i]);
 	for (uint32_t i = 0; i < model->n_regions; i++) {
 		free(model->regions[i].name);
 		free(model->regions[i].file);
@@ -382,6 +395,10 @@ struct warpspan_model *warpspan_model_destroy(struct warpspan_model *model)
 	free(model->devices);
 	free(model->kernels);
 	free(model->launches);
+	free(model->hooks);
+	free(model->calls);
+	free(model->host_threads);
+	free(model->host_slices);
 	free(model->grids);
 	free(model->tracks);
 	free(model->regions);

@@ -9,6 +9,8 @@
  *   - the slices of a track are sorted by start (among equal ones in the order they began, so one that holds another
  *     comes first) and nest: of two slices either one holds the other or they do not overlap; touching is not
  *     overlapping. `depth` says which of the two it is where a slice has no length;
+ *   - host times are nanoseconds of CLOCK_MONOTONIC as the host's log has them; host_clock.h puts them on the axis of
+ *     the devices; the slices of a host thread are sorted and nest like those of a track;
  *   - nothing is lost silently: records made = records in slices and marks + those counted in `lost` and `unpaired`.
  * Arrays are owned by the model; indices refer to the arrays of the same model; UINT32_MAX is "none".
  */
@@ -31,6 +33,26 @@ struct warpspan_kernel {
 	uint32_t module; /* number of its module */
 	char *name;      /* as the driver calls it; of an unknown kernel "kernel at FILE:LINE" */
 	char *demangled; /* for people; equals name where it is not a C++ name */
+};
+
+/* An entry point that host calls name by its number. */
+struct warpspan_hook {
+	uint32_t number;
+	char *name; /* "cuStreamSynchronize"; never NULL */
+};
+
+/* What one thread of the program did, one call after another. */
+struct warpspan_host_thread {
+	uint32_t id; /* gettid() */
+	uint32_t first_slice, n_slices;
+};
+
+struct warpspan_host_slice {
+	uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC; end >= begin */
+	uint32_t thread;           /* index */
+	uint32_t launch, call;     /* index of the one it is; the other is NONE */
+	uint16_t depth;
+	bool open; /* the call had not returned when it was written down */
 };
 
 /* How a launch was told apart from others. */
@@ -154,6 +176,14 @@ struct warpspan_model {
 	uint32_t n_kernels;
 	struct warpspan_launch *launches; /* the host's log, by number */
 	uint32_t n_launches;
+	struct warpspan_hook *hooks; /* by number */
+	uint32_t n_hooks;
+	struct warpspan_host_call *calls; /* what else the program asked of the driver, by number */
+	uint32_t n_calls;
+	struct warpspan_host_thread *host_threads; /* by id */
+	uint32_t n_host_threads;
+	struct warpspan_host_slice *host_slices; /* launches and calls, by thread, begin; outer before inner */
+	uint32_t n_host_slices;
 	struct warpspan_grid *grids; /* by start_ns */
 	uint32_t n_grids;
 	struct warpspan_track *tracks; /* by grid, SM, block, warp, repeat */

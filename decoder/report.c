@@ -8,16 +8,18 @@
  * where the source places do not fit beside the numbers they follow the table. Pure output: no state, any thread.
  */
 #include "report.h"
+#include "host_stats.h"
 #include "text.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
-#define WIDE_COLUMNS  110u /* from here on the source has its own column */
-#define MOST_LEVELS   8u   /* indentation stops here */
-#define LINE_BYTES    2048u
-#define REALTIME_YEAR 31557600000000000ull /* ns; a session's start before 1971 is no date */
+#define WIDE_COLUMNS   110u /* from here on the source has its own column */
+#define MOST_LEVELS    8u   /* indentation stops here */
+#define MOST_HOST_ROWS 40u  /* entry points in the table of host calls */
+#define LINE_BYTES     2048u
+#define REALTIME_YEAR  31557600000000000ull /* ns; a session's start before 1971 is no date */
 
 static void header_line(FILE *out, unsigned columns, const char *label, const char *text)
 {
@@ -279,6 +281,61 @@ static bool print_kernel(const struct warpspan_model *model, const struct warpsp
 	return numbers->n_marks == 0 || print_marks(model, stats, numbers, out, columns);
 }
 
+/* --- the host --------------------------------------------------------------------------------- */
+
+static void add_host_row(struct table *table, const struct host_call_stats *row, bool with_failed, bool with_open)
+{
+	char text[TEXT_NUMBER_BYTES], api[128];
+
+	table_add(table, row->kind);
+	table_add(table, *row->api ? text_clean(api, sizeof(api), row->api) : "-");
+	table_add(table, text_count(text, row->count));
+	table_add(table, row->count ? text_duration(text, (double)row->total_ns) : "-");
+	table_add(table, row->count ? text_duration(text, (double)row->total_ns / (double)row->count) : "-");
+	table_add(table, row->count ? text_duration(text, (double)row->max_ns) : "-");
+	if (with_failed)
+		table_add(table, row->n_failed ? text_count(text, row->n_failed) : "-");
+	if (with_open)
+		table_add(table, row->n_open ? text_count(text, row->n_open) : "-");
+}
+
+/* What the program's own calls took, launches among them; nothing where only launches were recorded. */
+static int print_host_calls(const struct warpspan_model *model, FILE *out, unsigned columns)
+{
+	static const char *const heads[] = { "call", "entry point", "count", "total", "mean", "max" };
+	static const char *const alignments[2][2] = { { "llrrrr", "llrrrrr" }, { "llrrrrr", "llrrrrrr" } };
+	struct host_stats stats = { 0 };
+	bool with_failed = false, with_open = false;
+
+	if (model->n_calls == 0)
+		return WARPSPAN_OK;
+	int result = host_stats_compute(&stats, model);
+	for (uint32_t i = 0; i < stats.n_rows; i++) {
+		with_failed |= stats.rows[i].n_failed != 0;
+		with_open |= stats.rows[i].n_open != 0;
+	}
+	if (result == WARPSPAN_OK) {
+		struct table *table = table_create(alignments[with_failed][with_open]);
+
+		for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+			table_add(table, heads[i]);
+		if (with_failed)
+			table_add(table, "failed");
+		if (with_open)
+			table_add(table, "not back");
+		for (uint32_t i = 0; i < stats.n_rows && i < MOST_HOST_ROWS; i++)
+			add_host_row(table, &stats.rows[i], with_failed, with_open);
+		fputs("\nhost calls\n\n", out);
+		if (!table_print(table, out, 2, false, columns))
+			result = WARPSPAN_NO_MEMORY;
+		if (stats.n_rows > MOST_HOST_ROWS)
+			fprintf(out, "  and %" PRIu32 " more entry points\n", stats.n_rows - MOST_HOST_ROWS);
+		table_destroy(table);
+	}
+	host_stats_finish(&stats);
+	return result;
+}
+
 int warpspan_report(const struct warpspan_model *model, FILE *out, unsigned columns)
 {
 	struct warpspan_stats *stats = NULL;
@@ -296,6 +353,8 @@ int warpspan_report(const struct warpspan_model *model, FILE *out, unsigned colu
 			result = WARPSPAN_NO_MEMORY;
 	if (stats->n_kernels == 0)
 		fputs("\nNo launch of an instrumented kernel is in this capture.\n", out);
+	if (result == WARPSPAN_OK)
+		result = print_host_calls(model, out, columns);
 	failures_space(model, out, columns);
 	failures_unpaired(model, out, columns);
 	failures_damage(model, out, columns);

@@ -6,6 +6,7 @@
  * integer nanoseconds; integers beyond 2^53 (device times, grid ids) are written with all their digits. Built as a
  * cJSON tree: it grows with launches and regions, not with records. Called by the command; any thread.
  */
+#include "host_stats.h"
 #include "report.h"
 #include "text.h"
 
@@ -325,6 +326,30 @@ static void add_unpaired(struct builder *builder, cJSON *root)
 	}
 }
 
+static void add_host_calls(struct builder *builder, cJSON *root)
+{
+	struct host_stats stats = { 0 };
+	cJSON *calls = add_array(builder, root, "host_calls");
+
+	if (host_stats_compute(&stats, builder->model) < 0)
+		builder->out_of_memory = true;
+	for (uint32_t i = 0; i < stats.n_rows && !builder->out_of_memory; i++) {
+		const struct host_call_stats *row = &stats.rows[i];
+		cJSON *call = add_object(builder, calls, NULL);
+
+		add_text(builder, call, "kind", row->kind);
+		add_text(builder, call, "entry_point", row->api);
+		add_count(builder, call, "count", row->count);
+		add_count(builder, call, "failed", row->n_failed);
+		add_count(builder, call, "open", row->n_open);
+		add_count(builder, call, "total_ns", row->total_ns);
+		add_number(builder, call, "mean_ns", row->count ? (double)row->total_ns / (double)row->count : 0);
+		add_count(builder, call, "max_ns", row->max_ns);
+		add_count(builder, call, "bytes", row->bytes);
+	}
+	host_stats_finish(&stats);
+}
+
 static void add_damage(struct builder *builder, cJSON *root)
 {
 	const struct warpspan_model *model = builder->model;
@@ -359,6 +384,7 @@ int warpspan_report_json(const struct warpspan_model *model, FILE *out)
 	add_launches(&builder, root);
 	add_regions(&builder, root);
 	add_values(&builder, root);
+	add_host_calls(&builder, root);
 	add_lost(&builder, root);
 	add_unpaired(&builder, root);
 	add_damage(&builder, root);

@@ -111,14 +111,16 @@ static uint32_t or_one(uint32_t n)
 void builder_launch_result(struct builder *builder, uint32_t kernel, const struct warp_place *place, int result)
 {
 	const uint64_t number = ++builder->n_launches;
+	const uint64_t begin_ns = builder->next_begin_ns != 0 ? builder->next_begin_ns : 10000 * number;
 	const struct warpspan_launch launch = {
 		.number = number,
-		.begin_ns = 10000 * number,
-		.end_ns = 10000 * number + 3000,
+		.begin_ns = begin_ns,
+		.end_ns = begin_ns + 3000,
+		.stream = builder->next_stream,
 		.kernel = kernel,
 		.module = or_one(place->module),
 		.context = or_one(place->context),
-		.thread = 42,
+		.thread = builder->next_thread != 0 ? builder->next_thread : 42,
 		.grid = { or_one(place->grid[0]), or_one(place->grid[1]), or_one(place->grid[2]) },
 		.threads = { place->threads[0] != 0 ? place->threads[0] : 32, or_one(place->threads[1]),
 			     or_one(place->threads[2]) },
@@ -126,7 +128,29 @@ void builder_launch_result(struct builder *builder, uint32_t kernel, const struc
 		.api = WARPSPAN_API_CU_LAUNCH_KERNEL,
 		.result = result,
 	};
+	builder->next_begin_ns = builder->next_stream = builder->next_thread = 0;
 	builder_chunk(builder, WARPSPAN_CHUNK_LAUNCHES, &launch, sizeof(launch));
+}
+
+void builder_next_launch(struct builder *builder, uint64_t begin_ns, uint64_t stream, uint32_t thread)
+{
+	builder->next_begin_ns = begin_ns;
+	builder->next_stream = stream;
+	builder->next_thread = thread;
+}
+
+void builder_hook(struct builder *builder, uint32_t number, const char *name)
+{
+	builder_meta(builder, "{\"hook\":{\"number\":%u,\"name\":\"%s\"}}", number, name);
+}
+
+void builder_call(struct builder *builder, const struct warpspan_host_call *call)
+{
+	struct warpspan_host_call numbered = *call;
+	numbered.number = ++builder->n_launches;
+	numbered.context = or_one(numbered.context);
+	numbered.thread = numbered.thread != 0 ? numbered.thread : 42;
+	builder_chunk(builder, WARPSPAN_CHUNK_HOST, &numbered, sizeof(numbered));
 }
 
 void builder_launch(struct builder *builder, uint32_t kernel, const struct warp_place *place)

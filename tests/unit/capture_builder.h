@@ -33,7 +33,9 @@ struct builder {
 	uint32_t tick_ns;
 	double period[BUILDER_SMS];
 	uint64_t cycles_at_base[BUILDER_SMS];
-	uint64_t n_launches;
+	uint64_t n_launches; /* and other calls: they share their numbers */
+	uint64_t next_begin_ns, next_stream;
+	uint32_t next_thread;
 	bool finished;
 };
 
@@ -64,6 +66,12 @@ void builder_site(struct builder *builder, uint32_t address, uint32_t kind, cons
 /* A launch of `kernel` that succeeded, of the shape of `place`; its number is the next one. */
 void builder_launch(struct builder *builder, uint32_t kernel, const struct warp_place *place);
 void builder_launch_result(struct builder *builder, uint32_t kernel, const struct warp_place *place, int result);
+/* The next launch begins then and returns 3 us later, on that stream and thread; 0: as by default. Times are of the
+ * host's clock. */
+void builder_next_launch(struct builder *builder, uint64_t begin_ns, uint64_t stream, uint32_t thread);
+/* Another call, its number the next one; `call` needs no number. An entry point is told with builder_hook(). */
+void builder_call(struct builder *builder, const struct warpspan_host_call *call);
+void builder_hook(struct builder *builder, uint32_t number, const char *name);
 void builder_segment(struct builder *builder, const struct warp *warp);
 void builder_losses(struct builder *builder, uint32_t context, const struct warpspan_loss *losses, uint32_t n);
 void builder_chunk(struct builder *builder, enum warpspan_chunk_type type, const void *payload, size_t n_bytes);

@@ -97,6 +97,42 @@ static const char *grids_fault(const struct warpspan_model *model)
 	return NULL;
 }
 
+/* Each launch and call is one slice, and those of a thread nest. `open` has room for any depth. */
+static const char *host_fault(const struct warpspan_model *model, const struct warpspan_host_slice **open)
+{
+	uint32_t next = 0;
+	uint64_t sum = 0;
+	DEMAND(model->n_host_slices == model->n_launches + model->n_calls);
+	for (uint32_t t = 0; t < model->n_host_threads; t++) {
+		const struct warpspan_host_thread *thread = &model->host_threads[t];
+		DEMAND(t == 0 || thread->id > thread[-1].id);
+		DEMAND(thread->first_slice == next && thread->n_slices > 0);
+		next += thread->n_slices;
+		DEMAND(next <= model->n_host_slices);
+		for (uint32_t i = thread->first_slice; i < next; i++) {
+			const struct warpspan_host_slice *slice = &model->host_slices[i];
+			DEMAND(slice->thread == t && slice->end_ns >= slice->begin_ns);
+			DEMAND((slice->launch < model->n_launches) != (slice->call < model->n_calls));
+			sum += slice->call < model->n_calls ? model->n_launches + slice->call : slice->launch;
+			DEMAND(i == thread->first_slice ? slice->depth == 0 : slice->depth <= slice[-1].depth + 1);
+			DEMAND(i == thread->first_slice || slice->begin_ns >= slice[-1].begin_ns);
+			if (slice->depth > 0)
+				DEMAND(slice->end_ns <= open[slice->depth - 1]->end_ns);
+			if (i > thread->first_slice && slice->depth <= slice[-1].depth)
+				DEMAND(slice->begin_ns >= open[slice->depth]->end_ns);
+			open[slice->depth] = slice;
+		}
+	}
+	DEMAND(next == model->n_host_slices);
+	DEMAND(sum == (uint64_t)next * (next - (next > 0)) / 2);
+	for (uint32_t i = 1; i < model->n_calls; i++)
+		DEMAND(model->calls[i].number >= model->calls[i - 1].number);
+	for (uint32_t i = 0; i < model->n_hooks; i++)
+		DEMAND(model->hooks[i].name != NULL &&
+		       (i == 0 || model->hooks[i].number >= model->hooks[i - 1].number));
+	return NULL;
+}
+
 /* Every decoded record is in a slice, a mark, or counted as unpaired. */
 static const char *sums_fault(const struct warpspan_model *model)
 {
@@ -146,5 +182,8 @@ const char *model_fault(const struct warpspan_model *model)
 		fault = grids_fault(model);
 	if (fault == NULL)
 		fault = sums_fault(model);
+	static const struct warpspan_host_slice *open_calls[UINT16_MAX + 1];
+	if (fault == NULL)
+		fault = host_fault(model, open_calls);
 	return fault;
 }
