@@ -2,8 +2,8 @@
  *
  * config.c - the simulated device's settings, from the environment.
  *
- * The list is simgpu_settings.def. A bad value is reported once per process on stderr and the default is used: a typo
- * must not silently run another device. Any thread.
+ * The list is simgpu_settings.def; simgpu_profiles.def has other values for known devices. A bad value is reported once
+ * per process on stderr and the default is used: a typo must not silently run another device. Any thread.
  */
 #include "config.h"
 
@@ -40,6 +40,17 @@ static const struct setting settings[] = {
 };
 
 #define N_SETTINGS (sizeof(settings) / sizeof(settings[0]))
+
+static const struct sim_profile profiles[] = {
+#define UNPACK(...) __VA_ARGS__
+#define SIMGPU_PROFILE(setting, name, l2_bytes, memory_clock_khz, memory_bus_bits, fields) \
+	{ setting, name, l2_bytes, memory_clock_khz, memory_bus_bits, { UNPACK fields } },
+#include "simgpu_profiles.def"
+#undef SIMGPU_PROFILE
+#undef UNPACK
+};
+
+#define N_PROFILES (sizeof(profiles) / sizeof(profiles[0]))
 
 static bool parse_number(const char *text, bool with_suffix, uint64_t *ret_value)
 {
@@ -123,30 +134,71 @@ static void format_value(const struct setting *setting, uint64_t value, char *re
 		snprintf(ret_text, bytes, "%" PRIu64, value);
 }
 
-static void report_bad_value(const struct setting *setting, const char *text)
+static void report_bad_value(const struct setting *setting, const char *text, uint64_t used_value)
 {
 	char low[32], high[32], used[32];
 
 	format_value(setting, setting->minimum, low, sizeof(low));
 	format_value(setting, setting->maximum, high, sizeof(high));
-	format_value(setting, setting->default_value, used, sizeof(used));
+	format_value(setting, used_value, used, sizeof(used));
 	fprintf(stderr, "simgpu: %s='%s' is not a value from %s to %s, using %s\n", setting->name, text, low, high,
 		used);
+}
+
+static const struct sim_profile *profile_from_env(void)
+{
+	static atomic_bool reported;
+	const char *text = getenv("SIMGPU_DEVICE");
+
+	if (text == NULL || *text == '\0')
+		return NULL;
+	for (size_t i = 0; i < N_PROFILES; i++)
+		if (strcmp(profiles[i].setting, text) == 0)
+			return &profiles[i];
+	if (!atomic_exchange(&reported, true)) {
+		fprintf(stderr, "simgpu: SIMGPU_DEVICE='%s' is none of", text);
+		for (size_t i = 0; i < N_PROFILES; i++)
+			fprintf(stderr, "%s %s", i == 0 ? "" : ",", profiles[i].setting);
+		fprintf(stderr, "; using none\n");
+	}
+	return NULL;
+}
+
+/* What the setting is when the environment does not say. */
+static uint64_t unset_value(const struct setting *setting, const struct sim_profile *profile)
+{
+	const char *field = profile == NULL ? NULL : (const char *)&profile->config + setting->offset;
+	uint64_t wide = 0;
+	uint32_t narrow = 0;
+
+	if (field == NULL)
+		return setting->default_value;
+	if (setting->kind == KIND_CC)
+		return profile->config.cc_major * 10 + profile->config.cc_minor;
+	if (setting->size == sizeof(narrow)) {
+		memcpy(&narrow, field, sizeof(narrow));
+		wide = narrow;
+	} else {
+		memcpy(&wide, field, sizeof(wide));
+	}
+	return wide == 0 ? setting->default_value : wide;
 }
 
 void sim_config_from_env(struct sim_config *ret_config)
 {
 	static atomic_bool reported[N_SETTINGS];
+	const struct sim_profile *profile = profile_from_env();
 
 	memset(ret_config, 0, sizeof(*ret_config));
+	ret_config->profile = profile;
 	for (size_t i = 0; i < N_SETTINGS; i++) {
 		const struct setting *setting = &settings[i];
 		const char *text = getenv(setting->name);
-		uint64_t value = setting->default_value;
+		uint64_t value = unset_value(setting, profile);
 
 		if (text != NULL && *text != '\0' && !parse_setting(setting, text, &value) &&
 		    !atomic_exchange(&reported[i], true))
-			report_bad_value(setting, text);
+			report_bad_value(setting, text, value);
 		store(setting, value, ret_config);
 	}
 }

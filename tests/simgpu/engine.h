@@ -25,6 +25,7 @@
 struct sim_device;
 struct sim_module;
 struct sim_function;
+struct sim_profile;
 
 /* What a device is. Filled by sim_config_from_env(); every field has an environment variable, listed in README.md. */
 struct sim_config {
@@ -42,6 +43,14 @@ struct sim_config {
 	uint32_t shared_bytes_per_sm;
 	uint32_t shared_bytes_per_block;       /* without opt-in: 48 KiB */
 	uint32_t shared_bytes_per_block_optin; /* with it */
+	const struct sim_profile *profile;     /* the device it passes for, SIMGPU_DEVICE; NULL = none in particular */
+};
+
+/* A device that exists. The engine takes its config from there; the rest is only told. */
+struct sim_profile {
+	const char *setting, *name;
+	uint32_t l2_bytes, memory_clock_khz, memory_bus_bits;
+	struct sim_config config; /* 0 where nothing is said */
 };
 
 enum sim_status {
@@ -83,6 +92,9 @@ void sim_mem_usage(const struct sim_device *device, uint64_t *ret_free_bytes, ui
 bool sim_mem_range(const struct sim_device *device, uint64_t address, uint64_t *ret_start, uint64_t *ret_bytes);
 enum sim_status sim_host_register(struct sim_device *device, void *host, size_t bytes);
 enum sim_status sim_host_unregister(struct sim_device *device, void *host);
+/* Kernels of `device` reach the memory of `peer`, which must outlive it; as often as enabled, it has to be disabled. */
+enum sim_status sim_peer_enable(struct sim_device *device, struct sim_device *peer);
+void sim_peer_disable(struct sim_device *device, struct sim_device *peer);
 /* Copies check that the whole device range lies in one live allocation. Safe beside running launches: 8-byte aligned
  * words are copied whole, so a counter that a kernel updates is never read torn. */
 enum sim_status sim_mem_write(struct sim_device *device, uint64_t to_address, const void *from, size_t bytes);

@@ -288,6 +288,51 @@ bool sim_mem_range(const struct sim_device *device, uint64_t address, uint64_t *
 	return true;
 }
 
+/* Another device's memory, if this one may reach it. Never cached: its changes do not raise our count. */
+static void *peer_lookup(struct sim_memory *memory, uint64_t address, uint64_t bytes)
+{
+	struct sim_memory *peers[SIM_MAX_PEERS];
+	struct sim_range range;
+	uint32_t n_peers;
+
+	pthread_mutex_lock(&memory->lock);
+	n_peers = memory->n_peers;
+	memcpy(peers, memory->peers, n_peers * sizeof(peers[0]));
+	pthread_mutex_unlock(&memory->lock);
+	for (uint32_t i = 0; i < n_peers; i++)
+		if (sim_memory_find(peers[i], address, &range) && bytes <= range.end - address)
+			return (void *)(uintptr_t)(address + range.to_host);
+	return NULL;
+}
+
+enum sim_status sim_peer_enable(struct sim_device *device, struct sim_device *peer)
+{
+	struct sim_memory *memory = &device->memory;
+	enum sim_status status = SIM_OK;
+
+	pthread_mutex_lock(&memory->lock);
+	if (memory->n_peers == SIM_MAX_PEERS)
+		status = SIM_NO_MEMORY;
+	else
+		memory->peers[memory->n_peers++] = &peer->memory;
+	pthread_mutex_unlock(&memory->lock);
+	return status;
+}
+
+void sim_peer_disable(struct sim_device *device, struct sim_device *peer)
+{
+	struct sim_memory *memory = &device->memory;
+
+	pthread_mutex_lock(&memory->lock);
+	for (uint32_t i = 0; i < memory->n_peers; i++) {
+		if (memory->peers[i] == &peer->memory) {
+			memory->peers[i] = memory->peers[--memory->n_peers];
+			break;
+		}
+	}
+	pthread_mutex_unlock(&memory->lock);
+}
+
 void *sim_memory_lookup(struct sim_memory *memory, struct sim_range_cache *cache, uint64_t address, uint64_t bytes)
 {
 	uint64_t generation = atomic_load_explicit(&memory->generation, memory_order_acquire);
@@ -297,7 +342,9 @@ void *sim_memory_lookup(struct sim_memory *memory, struct sim_range_cache *cache
 		memset(cache, 0, sizeof(*cache));
 		cache->generation = generation;
 	}
-	if (!sim_memory_find(memory, address, &range) || bytes > range.end - address)
+	if (!sim_memory_find(memory, address, &range))
+		return peer_lookup(memory, address, bytes);
+	if (bytes > range.end - address)
 		return NULL;
 	cache->ranges[cache->next++ % SIM_RANGE_CACHE] = range;
 	return (void *)(uintptr_t)(address + range.to_host);

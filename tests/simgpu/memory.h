@@ -20,6 +20,8 @@
 /* Shared memory of a block stays below this, so that the bits above can name a block of the cluster. */
 #define SIM_SHARED_LIMIT_SHIFT 24
 
+#define SIM_MAX_PEERS 16
+
 /* A live allocation or a registered host range. */
 struct sim_range {
 	uint64_t start, end;
@@ -34,10 +36,12 @@ struct sim_memory {
 	uint64_t device_base, device_bytes;
 	uint8_t *backing; /* the bytes of device_base.. */
 
-	pthread_mutex_t lock;     /* ranges, n_ranges, used_bytes; a leaf: nothing else is taken under it */
+	pthread_mutex_t lock;     /* ranges, n_ranges, used_bytes, peers; a leaf: nothing else is taken under it */
 	struct sim_range *ranges; /* sorted by start */
 	size_t n_ranges, capacity;
 	uint64_t used_bytes;
+	struct sim_memory *peers[SIM_MAX_PEERS]; /* whose ranges this device's kernels reach as well */
+	uint32_t n_peers;
 	/* Raised (release) after every change of the ranges; a cached range is valid while the count a reader took
 	 * (acquire) before its lookup still stands. */
 	_Atomic uint64_t generation;

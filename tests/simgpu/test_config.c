@@ -77,6 +77,37 @@ static void a_bad_value_is_reported_once(void **state)
 	assert_string_equal(text, "simgpu: SIMGPU_CC='9' is not a value from 5.0 to 12.9, using 9.0\n");
 }
 
+static void a_profile_gives_way_to_a_setting(void **state)
+{
+	struct sim_config config;
+	char text[512];
+
+	(void)state;
+	setenv("SIMGPU_DEVICE", "A100", 1);
+	unsetenv("SIMGPU_SMS");
+	unsetenv("SIMGPU_CC");
+	unsetenv("SIMGPU_TIMER_TICK_NS");
+	setenv("SIMGPU_CLOCK_MHZ", "1000", 1);
+	unsetenv("SIMGPU_SEED");
+	read_config(&config, text);
+	assert_string_equal(text, "");
+	assert_string_equal(config.profile->name, "NVIDIA A100-SXM4-80GB (simgpu)");
+	assert_int_equal(config.n_sms, 108);
+	assert_int_equal(config.cc_major * 10 + config.cc_minor, 80);
+	assert_int_equal(config.timer_tick_ns, 1024);
+	assert_int_equal(config.clock_mhz, 1000);
+	assert_int_equal(config.seed, 1);
+	assert_int_equal(config.shared_bytes_per_block, 49152);
+	assert_int_equal(config.shared_bytes_per_block_optin, 166912);
+	setenv("SIMGPU_DEVICE", "Z1", 1);
+	unsetenv("SIMGPU_CLOCK_MHZ");
+	read_config(&config, text);
+	assert_string_equal(text, "simgpu: SIMGPU_DEVICE='Z1' is none of A100, H100, B200; using none\n");
+	assert_null(config.profile);
+	assert_int_equal(config.n_sms, 8);
+	unsetenv("SIMGPU_DEVICE");
+}
+
 static void a_device_of_nothing_is_refused(void **state)
 {
 	struct sim_config config = { 0 };
@@ -93,6 +124,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_and_suffixes_are_read),
 		cmocka_unit_test(a_bad_value_is_reported_once),
+		cmocka_unit_test(a_profile_gives_way_to_a_setting),
 		cmocka_unit_test(a_device_of_nothing_is_refused),
 	};
 

@@ -26,11 +26,40 @@ static void context_init(struct context *context, struct device *device, unsigne
 	context->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = 8388608;
 }
 
+/* driver.lock is held. */
+static CUresult peer_enable(struct context *context, struct device *peer)
+{
+	struct device *device = context->device;
+
+	if (context->reaches[peer->ordinal])
+		return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+	if (device->n_reaching[peer->ordinal] == 0 && sim_peer_enable(device->sim, peer->sim) != SIM_OK)
+		return CUDA_ERROR_TOO_MANY_PEERS;
+	device->n_reaching[peer->ordinal]++;
+	context->reaches[peer->ordinal] = true;
+	return CUDA_SUCCESS;
+}
+
+/* driver.lock is held. */
+static CUresult peer_disable(struct context *context, struct device *peer)
+{
+	struct device *device = context->device;
+
+	if (!context->reaches[peer->ordinal])
+		return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+	context->reaches[peer->ordinal] = false;
+	if (--device->n_reaching[peer->ordinal] == 0)
+		sim_peer_disable(device->sim, peer->sim);
+	return CUDA_SUCCESS;
+}
+
 /* Work has ended or will never run. The handle leaves the table here; driver.lock is held. */
 static void context_finish(struct context *context)
 {
 	handle_remove(context);
 	context->is_live = false;
+	for (int i = 0; i < driver.n_devices; i++)
+		peer_disable(context, &driver.devices[i]);
 	captures_drop(context);
 	streams_drop(context);
 	modules_drop(context);
@@ -327,6 +356,44 @@ CUresult impl_cuCtxGetCurrent(CUcontext *pctx)
 		return CUDA_ERROR_INVALID_VALUE;
 	*pctx = (CUcontext)context_top();
 	return CUDA_SUCCESS;
+}
+
+/* --- peers --- */
+
+/* Access is one device's to another's memory, whichever of its contexts that belongs to. */
+static CUresult peer_check(CUcontext handle, struct context **ret_peer)
+{
+	CUresult result = context_check(handle, ret_peer);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	return (*ret_peer)->device == context_gated()->device ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+}
+
+CUresult impl_cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
+{
+	struct context *peer;
+	CUresult result = Flags == 0 ? peer_check(peerContext, &peer) : CUDA_ERROR_INVALID_VALUE;
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	pthread_mutex_lock(&driver.lock);
+	result = peer_enable(context_gated(), peer->device);
+	pthread_mutex_unlock(&driver.lock);
+	return result;
+}
+
+CUresult impl_cuCtxDisablePeerAccess(CUcontext peerContext)
+{
+	struct context *peer;
+	CUresult result = peer_check(peerContext, &peer);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	pthread_mutex_lock(&driver.lock);
+	result = peer_disable(context_gated(), peer->device);
+	pthread_mutex_unlock(&driver.lock);
+	return result;
 }
 
 /* --- questions --- */

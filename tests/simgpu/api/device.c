@@ -2,8 +2,8 @@
  *
  * device.c - cuInit, process exit and fork, and what a device says about itself.
  *
- * The devices are made by the first successful cuInit() and live until the process ends. The profile is an H100's,
- * with what struct sim_config decides put in its place. Callable from any thread.
+ * The devices are made by the first successful cuInit() and live until the process ends. What struct sim_config and
+ * its profile do not decide is as on an H100. Callable from any thread.
  */
 #include "driver.h"
 
@@ -176,6 +176,10 @@ CUresult impl_cuDeviceGetName(char *name, int len, CUdevice dev)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!device)
 		return CUDA_ERROR_INVALID_DEVICE;
+	if (device->config.profile) {
+		snprintf(name, (size_t)len, "%s", device->config.profile->name);
+		return CUDA_SUCCESS;
+	}
 	snprintf(name, (size_t)len, "simgpu sm_%u%u, %u SMs", device->config.cc_major, device->config.cc_minor,
 		 device->config.n_sms);
 	return CUDA_SUCCESS;
@@ -258,7 +262,7 @@ CUresult impl_cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice p
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!device_of(dev) || !device_of(peerDev))
 		return CUDA_ERROR_INVALID_DEVICE;
-	*canAccessPeer = 0;
+	*canAccessPeer = dev != peerDev;
 	return CUDA_SUCCESS;
 }
 
@@ -268,8 +272,19 @@ CUresult impl_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib, 
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!device_of(srcDevice) || !device_of(dstDevice) || srcDevice == dstDevice)
 		return CUDA_ERROR_INVALID_DEVICE;
-	*value = 0;
-	return CUDA_SUCCESS;
+	switch (attrib) {
+	case CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED:
+	case CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED:
+	case CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED:
+		*value = attrib != CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED;
+		return CUDA_SUCCESS;
+	case CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK:
+	case CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED:
+		*value = 0;
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
 }
 
 /* --- attributes --- */
@@ -303,9 +318,6 @@ static const struct attribute attributes[] = {
 	{ CU_DEVICE_ATTRIBUTE_ECC_ENABLED, 1 },
 	{ CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 3 },
 	{ CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 1 },
-	{ CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 2619000 },
-	{ CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 5120 },
-	{ CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 52428800 },
 	{ CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED, 1 },
 	{ CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED, 1 },
 	{ CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED, 1 },
@@ -351,6 +363,15 @@ static bool attribute_from_config(const struct sim_config *config, CUdevice_attr
 		break;
 	case CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR:
 		*ret_value = (int)config->max_blocks_per_sm;
+		break;
+	case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE:
+		*ret_value = config->profile ? (int)config->profile->memory_clock_khz : 2619000;
+		break;
+	case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH:
+		*ret_value = config->profile ? (int)config->profile->memory_bus_bits : 5120;
+		break;
+	case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE:
+		*ret_value = config->profile ? (int)config->profile->l2_bytes : 52428800;
 		break;
 	case CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH:
 		*ret_value = config->cc_major >= 9;

@@ -78,6 +78,7 @@ struct context {
 
 	/* Guarded by driver.lock. */
 	struct module *modules;
+	bool reaches[MAX_DEVICES]; /* peer access is enabled */
 };
 
 struct device {
@@ -89,6 +90,7 @@ struct device {
 	struct context primary;
 	unsigned int primary_refs;
 	unsigned int primary_flags;
+	unsigned int n_reaching[MAX_DEVICES]; /* contexts of this device that reach each other device */
 };
 
 enum grid_ids {

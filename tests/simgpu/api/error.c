@@ -35,6 +35,10 @@
 	X(CUDA_ERROR_ILLEGAL_ADDRESS, "an illegal memory access was encountered")                                   \
 	X(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "too many resources requested for launch")                            \
 	X(CUDA_ERROR_LAUNCH_TIMEOUT, "the launch timed out and was terminated")                                     \
+	X(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, "peer access is not supported between these two devices")             \
+	X(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, "peer access is already enabled")                                 \
+	X(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, "peer access has not been enabled")                                   \
+	X(CUDA_ERROR_TOO_MANY_PEERS, "peer mapping resources exhausted")                                            \
 	X(CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE, "cannot set while device is active in this process")                   \
 	X(CUDA_ERROR_CONTEXT_IS_DESTROYED, "context is destroyed")                                                  \
 	X(CUDA_ERROR_ASSERT, "device-side assert triggered")                                                        \

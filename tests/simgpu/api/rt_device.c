@@ -229,6 +229,30 @@ cudaError_t impl_cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr at
 	return rt_error(DRIVER(cuDeviceGetP2PAttribute)(value, (CUdevice_P2PAttribute)attr, srcDevice, dstDevice));
 }
 
+/* The peer's primary context is kept from then on: access ends with it, not before. */
+static cudaError_t peer_context(int device, CUcontext *ret_context)
+{
+	cudaError_t error = device_check(device);
+
+	return error == cudaSuccess ? rt_error(DRIVER(cuDevicePrimaryCtxRetain)(ret_context, device)) : error;
+}
+
+cudaError_t impl_cudaDeviceEnablePeerAccess(int peerDevice, unsigned int flags)
+{
+	CUcontext context;
+	cudaError_t error = peer_context(peerDevice, &context);
+
+	return error == cudaSuccess ? rt_error(DRIVER(cuCtxEnablePeerAccess)(context, flags)) : error;
+}
+
+cudaError_t impl_cudaDeviceDisablePeerAccess(int peerDevice)
+{
+	CUcontext context;
+	cudaError_t error = peer_context(peerDevice, &context);
+
+	return error == cudaSuccess ? rt_error(DRIVER(cuCtxDisablePeerAccess)(context)) : error;
+}
+
 /* A reset also forgets this thread's last error: the sticky one belonged to the context that is gone. */
 cudaError_t impl_cudaDeviceReset(void)
 {

@@ -48,6 +48,10 @@
 	X(cudaErrorIllegalAddress, "an illegal memory access was encountered")                                     \
 	X(cudaErrorLaunchOutOfResources, "too many resources requested for launch")                                \
 	X(cudaErrorLaunchTimeout, "the launch timed out and was terminated")                                       \
+	X(cudaErrorPeerAccessUnsupported, "peer access is not supported between these two devices")                \
+	X(cudaErrorPeerAccessAlreadyEnabled, "peer access is already enabled")                                     \
+	X(cudaErrorPeerAccessNotEnabled, "peer access has not been enabled")                                       \
+	X(cudaErrorTooManyPeers, "peer mapping resources exhausted")                                               \
 	X(cudaErrorSetOnActiveProcess, "cannot set while device is active in this process")                        \
 	X(cudaErrorContextIsDestroyed, "context is destroyed")                                                     \
 	X(cudaErrorAssert, "device-side assert triggered")                                                         \

@@ -157,6 +157,29 @@ static void two_devices_are_apart(void **state)
 	run_result_finish(&result);
 }
 
+static void expect_profile(const char *setting, const char *expected)
+{
+	struct run run = { .arguments = { program("profile") }, .environment = { setting } };
+	struct run_result result;
+
+	run_expecting(&run, 0, &result);
+	assert_string_equal(result.out, expected);
+	run_result_finish(&result);
+}
+
+static void the_device_passes_for_another(void **state)
+{
+	expect_profile("SIMGPU_DEVICE=A100",
+		       "NVIDIA A100-SXM4-80GB (simgpu): sm_80, 108 SMs at 1410 MHz, 163 KiB optin, L2 41943040, "
+		       "tick 1024, cluster 0, blocks 16, over 70 GiB: 1\n");
+	expect_profile("SIMGPU_DEVICE=H100",
+		       "NVIDIA H100 80GB HBM3 (simgpu): sm_90, 132 SMs at 1980 MHz, 227 KiB optin, L2 52428800, "
+		       "tick 32, cluster 1, blocks 16, over 70 GiB: 1\n");
+	expect_profile("SIMGPU_DEVICE=B200",
+		       "NVIDIA B200 (simgpu): sm_100, 148 SMs at 1965 MHz, 227 KiB optin, L2 132644864, "
+		       "tick 32, cluster 1, blocks 16, over 70 GiB: 1\n");
+}
+
 static void no_device_is_an_error_code(void **state)
 {
 	struct run run = { .arguments = { program("vector_add") }, .environment = { "SIMGPU_DEVICES=0" } };
@@ -247,6 +270,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_nth_call_fails_on_request),
 		cmocka_unit_test(a_missing_function_is_not_found),
 		cmocka_unit_test(two_devices_are_apart),
+		cmocka_unit_test(the_device_passes_for_another),
 		cmocka_unit_test(no_device_is_an_error_code),
 		cmocka_unit_test(an_old_driver_lacks_new_functions),
 		cmocka_unit_test(without_ptx_the_line_says_what_to_do),

@@ -37,17 +37,36 @@ int main()
 		CHECK_EQUAL(attributes.device, i);
 		CHECK_EQUAL(attributes.type, cudaMemoryTypeDevice);
 	}
-	/* From one to the other, and a kernel that reaches over, which there is no way to. */
+	/* From one to the other. */
 	OK(cudaMemcpy(p[0], p[1], sizeof(int), cudaMemcpyDefault));
 	OK(cudaMemcpy(&value, p[0], sizeof(int), cudaMemcpyDeviceToHost));
 	CHECK_EQUAL(value, 20);
+	OK(cudaMemcpyPeer(p[1], 1, p[0], 0, sizeof(int)));
+	CHECK_EQUAL(cudaMemcpyPeer(p[1], 1, p[0], 2, sizeof(int)), cudaErrorInvalidDevice);
+	cudaGetLastError();
+	/* A kernel reaches over once it is allowed to, and only then. */
+	OK(cudaDeviceCanAccessPeer(&n, 1, 0));
+	CHECK_EQUAL(n, 1);
+	OK(cudaDeviceCanAccessPeer(&n, 1, 1));
+	CHECK_EQUAL(n, 0);
+	CHECK_EQUAL(cudaDeviceDisablePeerAccess(0), cudaErrorPeerAccessNotEnabled);
+	CHECK_EQUAL(cudaDeviceEnablePeerAccess(1, 0), cudaErrorInvalidDevice);
+	OK(cudaDeviceEnablePeerAccess(0, 0));
+	CHECK_EQUAL(cudaDeviceEnablePeerAccess(0, 0), cudaErrorPeerAccessAlreadyEnabled);
+	cudaGetLastError();
+	add<<<1, 1>>>(p[0], 5);
+	OK(cudaDeviceSynchronize());
+	OK(cudaMemcpy(&value, p[0], sizeof(int), cudaMemcpyDefault));
+	CHECK_EQUAL(value, 25);
+	OK(cudaDeviceDisablePeerAccess(0));
 	add<<<1, 1>>>(p[0], 1);
 	CHECK_EQUAL(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
+	/* The other device does not mind. */
 	OK(cudaSetDevice(0));
 	add<<<1, 1>>>(p[0], 1);
 	OK(cudaDeviceSynchronize());
 	OK(cudaMemcpy(&value, p[0], sizeof(int), cudaMemcpyDeviceToHost));
-	CHECK_EQUAL(value, 21);
+	CHECK_EQUAL(value, 26);
 	puts("two_devices ok");
 	return 0;
 }
