@@ -183,40 +183,72 @@ enum fatbin_status fatbin_container_ptx(const void *data, size_t bytes, uint32_t
 	return unpack(&choice, ret_ptx);
 }
 
-/* Of the containers that went into a device link, the one with PTX this device takes. Whatever else is there was linked
- * in by nvcc (the device-side runtime) and is not called by code that runs here. */
-static enum fatbin_status prelinked_ptx(const void *const *prelinked, uint32_t cc, struct fatbin_ptx *ret_ptx)
+void fatbin_units_free(struct fatbin_ptx *units, size_t n)
 {
-	enum fatbin_status found = FATBIN_NO_PTX;
+	for (size_t i = 0; i < n; i++)
+		free(units[i].text);
+	free(units);
+}
+
+/* Takes the text over. */
+static bool units_add(struct fatbin_ptx **units, size_t *n, struct fatbin_ptx ptx)
+{
+	struct fatbin_ptx *more = realloc(*units, (*n + 1) * sizeof(*more));
+
+	if (!more) {
+		free(ptx.text);
+		return false;
+	}
+	*units = more;
+	more[(*n)++] = ptx;
+	return true;
+}
+
+/* Of the containers that went into a device link, those with PTX for this device. One without is nvcc's own (the
+ * device-side runtime: machine code, and PTX for new devices) and is not called by code that runs here. */
+static enum fatbin_status prelinked_ptx(const void *const *prelinked, uint32_t cc, struct fatbin_ptx **ret_units,
+					size_t *ret_n)
+{
+	enum fatbin_status none = FATBIN_NO_PTX;
+	struct fatbin_ptx *units = NULL;
+	size_t n = 0;
 
 	for (; *prelinked; prelinked++) {
 		struct fatbin_ptx ptx = { .text = NULL };
 		enum fatbin_status status =
 			fatbin_container_ptx(*prelinked, fatbin_container_bytes(*prelinked), cc, &ptx);
 
-		if (status == FATBIN_OK && found == FATBIN_OK) {
-			free(ptx.text);
-			free(ret_ptx->text);
-			return FATBIN_SEVERAL;
+		if (status == FATBIN_OK && !units_add(&units, &n, ptx))
+			status = FATBIN_NO_MEMORY;
+		if (status == FATBIN_PTX_TOO_NEW) {
+			none = status;
+		} else if (status != FATBIN_OK && status != FATBIN_NO_PTX) {
+			fatbin_units_free(units, n);
+			return status;
 		}
-		if (status == FATBIN_OK)
-			*ret_ptx = ptx;
-		if (status == FATBIN_OK || found == FATBIN_NO_PTX)
-			found = status;
 	}
-	return found;
+	if (n == 0)
+		return none;
+	*ret_units = units;
+	*ret_n = n;
+	return FATBIN_OK;
 }
 
-enum fatbin_status fatbin_wrapper_ptx(const void *data, uint32_t cc, struct fatbin_ptx *ret_ptx)
+enum fatbin_status fatbin_wrapper_ptx(const void *data, uint32_t cc, struct fatbin_ptx **ret_units, size_t *ret_n)
 {
+	struct fatbin_ptx ptx = { .text = NULL };
 	struct wrapper wrapper;
 	enum fatbin_status status;
 
 	memcpy(&wrapper, data, sizeof(wrapper));
 	if (wrapper.magic != WRAPPER_MAGIC || !wrapper.container)
 		return FATBIN_CORRUPT;
-	status = fatbin_container_ptx(wrapper.container, fatbin_container_bytes(wrapper.container), cc, ret_ptx);
+	status = fatbin_container_ptx(wrapper.container, fatbin_container_bytes(wrapper.container), cc, &ptx);
 	if (status == FATBIN_NO_PTX && wrapper.version == WRAPPER_VERSION_LINKED && wrapper.prelinked)
-		return prelinked_ptx(wrapper.prelinked, cc, ret_ptx);
-	return status;
+		return prelinked_ptx(wrapper.prelinked, cc, ret_units, ret_n);
+	if (status != FATBIN_OK)
+		return status;
+	*ret_units = NULL;
+	*ret_n = 0;
+	return units_add(ret_units, ret_n, ptx) ? FATBIN_OK : FATBIN_NO_MEMORY;
 }

@@ -14,7 +14,6 @@ enum fatbin_status {
 	FATBIN_CORRUPT,
 	FATBIN_NO_PTX,      /* no PTX image at all */
 	FATBIN_PTX_TOO_NEW, /* PTX, but for newer devices or another family only */
-	FATBIN_SEVERAL,     /* relocatable device code of more than one translation unit: needs a linker */
 	FATBIN_NO_MEMORY,
 };
 
@@ -32,8 +31,10 @@ bool fatbin_is_container(const void *image);
  * Callable from any thread. */
 enum fatbin_status fatbin_container_ptx(const void *data, size_t bytes, uint32_t cc, struct fatbin_ptx *ret_ptx);
 
-/* The same for a wrapper in this process's memory, whose container states its own size. */
-enum fatbin_status fatbin_wrapper_ptx(const void *wrapper, uint32_t cc, struct fatbin_ptx *ret_ptx);
+/* The same for a wrapper in this process's memory, whose container states its own size: one text, or one for each
+ * translation unit of a program with relocatable code. The caller frees the array and each text. */
+enum fatbin_status fatbin_wrapper_ptx(const void *wrapper, uint32_t cc, struct fatbin_ptx **ret_units, size_t *ret_n);
+void fatbin_units_free(struct fatbin_ptx *units, size_t n);
 
 /* For containers without a known bound: what the header says, 0 if it is none. */
 size_t fatbin_container_bytes(const void *data);

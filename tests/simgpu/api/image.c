@@ -7,6 +7,7 @@
 #include "image.h"
 
 #include "fatbin.h"
+#include "link.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,11 +27,6 @@ static CUresult fatbin_failure(enum fatbin_status status, uint32_t cc)
 			    "an older PTX target, e.g. nvcc -gencode arch=compute_80,code=compute_80",
 			    cc / 10, cc % 10);
 		return CUDA_ERROR_NO_BINARY_FOR_GPU;
-	case FATBIN_SEVERAL:
-		driver_note("relocatable device code of several files has to be linked at run time, which is not "
-			    "supported; "
-			    "compile without -rdc=true or as one file");
-		return CUDA_ERROR_NOT_SUPPORTED;
 	case FATBIN_NO_MEMORY:
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	case FATBIN_CORRUPT:
@@ -40,10 +36,41 @@ static CUresult fatbin_failure(enum fatbin_status status, uint32_t cc)
 	return CUDA_ERROR_INVALID_IMAGE;
 }
 
+/* Takes the units over. */
+static CUresult units_link(struct fatbin_ptx *ptx, size_t n, char **ret_ptx, size_t *ret_bytes)
+{
+	struct link_unit *units = calloc(n, sizeof(*units));
+	enum link_status status = LINK_NO_MEMORY;
+	char log[512] = "", names[32];
+
+	if (n == 1) {
+		*ret_ptx = ptx[0].text;
+		*ret_bytes = ptx[0].bytes;
+		free(ptx);
+		free(units);
+		return CUDA_SUCCESS;
+	}
+	snprintf(names, sizeof(names), "one of %zu files", n);
+	for (size_t i = 0; units && i < n; i++)
+		units[i] = (struct link_unit){ .text = ptx[i].text, .name = names };
+	if (units)
+		status = ptx_link(units, n, log, sizeof(log), ret_ptx);
+	free(units);
+	fatbin_units_free(ptx, n);
+	if (status == LINK_FAILED)
+		driver_note("linking of relocatable device code: %s", log);
+	if (status != LINK_OK)
+		return status == LINK_NO_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
+	*ret_bytes = strlen(*ret_ptx);
+	return CUDA_SUCCESS;
+}
+
 CUresult image_ptx(const void *image, uint32_t cc, char **ret_ptx, size_t *ret_bytes)
 {
 	struct fatbin_ptx ptx = { .text = NULL };
+	struct fatbin_ptx *units;
 	enum fatbin_status status;
+	size_t n;
 
 	if (!image)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -53,8 +80,10 @@ CUresult image_ptx(const void *image, uint32_t cc, char **ret_ptx, size_t *ret_b
 		    4) == 0)
 		return fatbin_failure(FATBIN_NO_PTX, cc);
 	if (fatbin_is_wrapper(image)) {
-		status = fatbin_wrapper_ptx(image, cc, &ptx);
-	} else if (fatbin_is_container(image)) {
+		status = fatbin_wrapper_ptx(image, cc, &units, &n);
+		return status == FATBIN_OK ? units_link(units, n, ret_ptx, ret_bytes) : fatbin_failure(status, cc);
+	}
+	if (fatbin_is_container(image)) {
 		status = fatbin_container_ptx(image, fatbin_container_bytes(image), cc, &ptx);
 	} else {
 		ptx.bytes = strlen(image);

@@ -139,15 +139,17 @@ static void a_wrapper_leads_to_its_container(void **state)
 		const void *container;
 		const void *const *prelinked;
 	} wrapper = { 0x466243B1, 1, files[0], NULL };
-	struct fatbin_ptx ptx;
+	struct fatbin_ptx *units;
+	size_t n;
 
 	assert_true(fatbin_is_wrapper(&wrapper));
 	assert_false(fatbin_is_container(&wrapper));
 	assert_true(fatbin_is_container(files[0]));
-	assert_int_equal(fatbin_wrapper_ptx(&wrapper, 90, &ptx), FATBIN_OK);
-	free(ptx.text);
+	assert_int_equal(fatbin_wrapper_ptx(&wrapper, 90, &units, &n), FATBIN_OK);
+	assert_int_equal(n, 1);
+	fatbin_units_free(units, n);
 	wrapper.container = NULL;
-	assert_int_equal(fatbin_wrapper_ptx(&wrapper, 90, &ptx), FATBIN_CORRUPT);
+	assert_int_equal(fatbin_wrapper_ptx(&wrapper, 90, &units, &n), FATBIN_CORRUPT);
 }
 
 /* What -rdc=true leaves behind: the linked container has no PTX, the ones that went into the link do. */
@@ -160,15 +162,21 @@ static void linked_code_is_found_in_what_was_linked(void **state)
 		const void *container;
 		const void *const *prelinked;
 	} wrapper = { 0x466243B1, 2, empty, one };
-	struct fatbin_ptx ptx;
+	struct fatbin_ptx *units;
+	size_t n;
 
-	assert_int_equal(fatbin_wrapper_ptx(&wrapper, 90, &ptx), FATBIN_OK);
-	assert_int_equal(ptx.arch, 90);
-	free(ptx.text);
+	assert_int_equal(fatbin_wrapper_ptx(&wrapper, 90, &units, &n), FATBIN_OK);
+	assert_int_equal(n, 1);
+	assert_int_equal(units[0].arch, 90);
+	fatbin_units_free(units, n);
+	assert_int_equal(fatbin_wrapper_ptx(&wrapper, 75, &units, &n), FATBIN_PTX_TOO_NEW);
 	wrapper.prelinked = two;
-	assert_int_equal(fatbin_wrapper_ptx(&wrapper, 90, &ptx), FATBIN_SEVERAL);
+	assert_int_equal(fatbin_wrapper_ptx(&wrapper, 90, &units, &n), FATBIN_OK);
+	assert_int_equal(n, 2);
+	assert_string_equal(units[0].text, units[1].text);
+	fatbin_units_free(units, n);
 	wrapper.prelinked = none;
-	assert_int_equal(fatbin_wrapper_ptx(&wrapper, 90, &ptx), FATBIN_NO_PTX);
+	assert_int_equal(fatbin_wrapper_ptx(&wrapper, 90, &units, &n), FATBIN_NO_PTX);
 }
 
 static void lz4_blocks_decode(void **state)
