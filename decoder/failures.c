@@ -296,6 +296,28 @@ static void note_counter(const char *name, uint64_t value, FILE *out, unsigned c
 	note(out, columns, told, sentence);
 }
 
+static void note_host_clock(const struct warpspan_model *model, const struct warpspan_host_clock *clock, FILE *out,
+			    unsigned columns, bool *told)
+{
+	char sentence[SENTENCE_BYTES];
+
+	if (clock->bounded || model->n_calls == 0)
+		return;
+	if (clock->agrees)
+		snprintf(sentence, sizeof(sentence),
+			 "device %" PRIu32 ": no synchronisation that covers a recorded grid is in the capture. The "
+			 "host's calls stand as late as its launches allow; they may have been earlier, by an unknown "
+			 "time.",
+			 model->devices[clock->device].ordinal);
+	else
+		snprintf(sentence, sizeof(sentence),
+			 "device %" PRIu32 ": its clock and the host's do not measure the same time (a simulated "
+			 "device, or a clock that was set). The host's calls are placed so that the first launch "
+			 "begins with its grid; other distances between host and device mean nothing.",
+			 model->devices[clock->device].ordinal);
+	note(out, columns, told, sentence);
+}
+
 bool failures_notes(const struct warpspan_model *model, const struct warpspan_stats *stats, FILE *out, unsigned columns)
 {
 	uint64_t n_repeat = 0, n_unsure = 0, n_unknown = 0, n_open = 0;
@@ -330,6 +352,8 @@ bool failures_notes(const struct warpspan_model *model, const struct warpspan_st
 			 model->devices[model->clocks[i].device].ordinal);
 		note(out, columns, &told, sentence);
 	}
+	for (uint32_t i = 0; i < model->n_host_clocks; i++)
+		note_host_clock(model, &model->host_clocks[i], out, columns, &told);
 	for (uint32_t i = 0; i < model->n_counters; i++)
 		note_counter(model->counters[i].name, model->counters[i].value, out, columns, &told);
 	return told;

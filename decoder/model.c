@@ -9,6 +9,7 @@
 
 #include "clock.h"
 #include "host.h"
+#include "host_clock.h"
 #include "launches.h"
 #include "losses.h"
 #include "spans.h"
@@ -27,6 +28,7 @@ struct decoding {
 	ARRAY(struct warpspan_clock_fit) clocks;
 	uint64_t *base_ns; /* per device: of its clock */
 	struct launches launches;
+	struct host_clocks host_clocks;
 	struct spans spans;
 };
 
@@ -225,6 +227,22 @@ static int find_launches(struct decoding *decoding)
 	return result;
 }
 
+static int fit_host_clocks(struct decoding *decoding)
+{
+	struct host_clocks *clocks = &decoding->host_clocks;
+	clocks->grids = decoding->launches.grids.items;
+	clocks->n_grids = (uint32_t)decoding->launches.grids.n;
+	clocks->log = decoding->log.items;
+	clocks->n_log = (uint32_t)decoding->log.n;
+	clocks->calls = decoding->host.calls.items;
+	clocks->n_calls = (uint32_t)decoding->host.calls.n;
+	clocks->hooks = decoding->meta.hooks.items;
+	clocks->n_hooks = (uint32_t)decoding->meta.hooks.n;
+	clocks->fits = decoding->clocks.items;
+	clocks->n_fits = (uint32_t)decoding->clocks.n;
+	return host_clocks_fit(clocks);
+}
+
 static int find_spans(struct decoding *decoding)
 {
 	decoding->spans = (struct spans){
@@ -283,6 +301,8 @@ static void hand_over(struct warpspan_model *model, struct decoding *decoding)
 	HAND_OVER(model->host_threads, model->n_host_threads, decoding->host.threads);
 	HAND_OVER(model->host_slices, model->n_host_slices, decoding->host.slices);
 	HAND_OVER(model->clocks, model->n_clocks, decoding->clocks);
+	HAND_OVER(model->host_clocks, model->n_host_clocks, decoding->host_clocks.all);
+	HAND_OVER(model->knots, model->n_knots, decoding->host_clocks.knots);
 	HAND_OVER(model->grids, model->n_grids, decoding->launches.grids);
 	HAND_OVER(model->tracks, model->n_tracks, decoding->spans.tracks);
 	HAND_OVER(model->regions, model->n_regions, decoding->spans.regions);
@@ -306,6 +326,7 @@ static void hand_over(struct warpspan_model *model, struct decoding *decoding)
 static void decoding_finish(struct decoding *decoding)
 {
 	spans_finish(&decoding->spans);
+	host_clocks_finish(&decoding->host_clocks);
 	launches_finish(&decoding->launches);
 	losses_finish(&decoding->losses);
 	segments_finish(&decoding->segments);
@@ -322,8 +343,8 @@ static void decoding_finish(struct decoding *decoding)
 /* Takes over the capture. */
 static int decode(struct capture *capture, struct warpspan_model **ret_model, struct warpspan_error *error)
 {
-	static int (*const stages[])(struct decoding *) = { read_chunks, find_devices, fit_clocks, find_launches,
-							    find_spans };
+	static int (*const stages[])(struct decoding *) = { read_chunks,   find_devices,    fit_clocks,
+							    find_launches, fit_host_clocks, find_spans };
 	struct decoding decoding = { .capture = capture, .damage = capture->damage };
 	memset(&capture->damage, 0, sizeof(capture->damage));
 	struct warpspan_model *model = calloc(1, sizeof(*model));
@@ -405,6 +426,8 @@ struct warpspan_model *warpspan_model_destroy(struct warpspan_model *model)
 	free(model->slices);
 	free(model->marks);
 	free(model->clocks);
+	free(model->host_clocks);
+	free(model->knots);
 	free(model->lost);
 	free(model->unpaired);
 	free(model->counters);

@@ -68,7 +68,8 @@ struct warpspan_grid {
 	uint32_t device;  /* index */
 	uint32_t context; /* number */
 	uint64_t grid_id;
-	uint32_t host; /* index into launches; NONE: no launch of the host's log fits */
+	uint32_t host; /* index into launches; NONE: no launch of the host's log fits, or a graph launched it */
+	uint32_t call; /* index into calls: the graph launch that launched it; NONE */
 	enum warpspan_match match;
 	uint32_t grid[3], threads[3], cluster[3];
 	uint64_t start_ns, end_ns; /* first open; last close, or the latest time seen on the device where n_open > 0 */
@@ -160,6 +161,26 @@ struct warpspan_clock_fit {
 	bool fitted;       /* false: too few pairs; rate from the driver's stated clock, error_ns is a tick and more */
 };
 
+/* Device time less host time (CLOCK_MONOTONIC) at a moment of the host; linear between two of them. */
+struct warpspan_clock_knot {
+	uint64_t host_ns;
+	int64_t offset_ns;
+};
+
+/* How the host's clock and that of one device lie to each other. */
+struct warpspan_host_clock {
+	uint32_t device;   /* index */
+	bool agrees;       /* one offset, or one that drifts slowly, explains all launches and synchronisations; if not,
+			    * the offset only puts the first launch at the start of its grid and means nothing else */
+	bool bounded;      /* synchronisations bound it from the other side: error_ns holds. Otherwise host events may
+			    * have been earlier, by an unknown time */
+	int64_t offset_ns; /* at the first knot */
+	double error_ns;   /* bound on the offset's error wherever a launch or a synchronisation was; 0: not bounded */
+	double drift;      /* the rates were let differ by so much (0.00001: 10 ppm); 0: no need to */
+	uint64_t n_upper, n_lower;    /* launches and synchronisations it rests on */
+	uint32_t first_knot, n_knots; /* at least one, ascending */
+};
+
 struct warpspan_model {
 	char *path;
 	/* session */
@@ -196,6 +217,10 @@ struct warpspan_model {
 	uint64_t n_marks;
 	struct warpspan_clock_fit *clocks; /* one per device that has segments */
 	uint32_t n_clocks;
+	struct warpspan_host_clock *host_clocks; /* one per device with a grid whose launch is known */
+	uint32_t n_host_clocks;
+	struct warpspan_clock_knot *knots;
+	uint32_t n_knots;
 
 	uint64_t n_segments, n_records; /* read; decoded */
 	struct warpspan_lost *lost;

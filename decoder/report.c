@@ -88,6 +88,27 @@ static void print_devices(const struct warpspan_model *model, FILE *out, unsigne
 	}
 }
 
+/* How well host and devices stand on one axis; what is wrong with it is told in the notes. */
+static void print_host_clocks(const struct warpspan_model *model, FILE *out, unsigned columns)
+{
+	char line[LINE_BYTES], label[16], error[TEXT_NUMBER_BYTES], a[TEXT_NUMBER_BYTES], b[TEXT_NUMBER_BYTES];
+
+	for (uint32_t i = 0; i < model->n_host_clocks; i++) {
+		const struct warpspan_host_clock *clock = &model->host_clocks[i];
+
+		if (!clock->bounded)
+			continue;
+		int n = snprintf(line, sizeof(line), "its clock is aligned with the device's within %s (%s, %s",
+				 text_duration(error, clock->error_ns), text_counted(a, clock->n_upper, "grid"),
+				 text_counted(b, clock->n_lower, "synchronisation"));
+		if (clock->drift > 0)
+			n += snprintf(line + n, sizeof(line) - (size_t)n, "; their rates differ by up to %.0f ppm",
+				      clock->drift * 1e6);
+		snprintf(line + n, sizeof(line) - (size_t)n, ")");
+		header_line(out, columns, numbered(model, "host", model->devices[clock->device].ordinal, label), line);
+	}
+}
+
 static void print_totals(const struct warpspan_model *model, FILE *out, unsigned columns)
 {
 	char records[TEXT_NUMBER_BYTES], warps[TEXT_NUMBER_BYTES], launches[TEXT_NUMBER_BYTES];
@@ -347,6 +368,7 @@ int warpspan_report(const struct warpspan_model *model, FILE *out, unsigned colu
 	fprintf(out, "warpspan report of %s\n\n", text_elide(path, sizeof(path), model->path, columns - 20));
 	print_session(model, out, columns);
 	print_devices(model, out, columns);
+	print_host_clocks(model, out, columns);
 	print_totals(model, out, columns);
 	for (uint32_t i = 0; i < stats->n_kernels && result == WARPSPAN_OK; i++)
 		if (!print_kernel(model, stats, stats->kernel_order[i], out, columns))

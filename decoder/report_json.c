@@ -160,6 +160,42 @@ static void add_clocks(struct builder *builder, cJSON *root)
 		add_clock(builder, clocks, NULL, &model->clocks[i]);
 }
 
+static void add_signed(struct builder *builder, cJSON *parent, const char *key, int64_t n)
+{
+	char digits[24];
+
+	snprintf(digits, sizeof(digits), "%" PRId64, n);
+	add(builder, parent, key, cJSON_CreateRaw(digits));
+}
+
+static void add_host_clocks(struct builder *builder, cJSON *root)
+{
+	const struct warpspan_model *model = builder->model;
+	cJSON *clocks = add_array(builder, root, "host_clocks");
+
+	for (uint32_t i = 0; i < model->n_host_clocks; i++) {
+		const struct warpspan_host_clock *clock = &model->host_clocks[i];
+		cJSON *object = add_object(builder, clocks, NULL);
+
+		add_count(builder, object, "device", model->devices[clock->device].ordinal);
+		add_bool(builder, object, "agrees", clock->agrees);
+		add_signed(builder, object, "offset_ns", clock->offset_ns);
+		if (clock->bounded)
+			add_number(builder, object, "error_ns", clock->error_ns);
+		else
+			add(builder, object, "error_ns", cJSON_CreateNull());
+		add_number(builder, object, "drift_ppm", clock->drift * 1e6);
+		add_count(builder, object, "grids", clock->n_upper);
+		add_count(builder, object, "synchronisations", clock->n_lower);
+	}
+}
+
+/* A moment of CLOCK_MONOTONIC as CLOCK_REALTIME. */
+static uint64_t realtime_of(const struct warpspan_model *model, uint64_t monotonic_ns)
+{
+	return monotonic_ns - model->start_monotonic_ns + model->start_realtime_ns;
+}
+
 static const char *match_word(enum warpspan_match match)
 {
 	switch (match) {
@@ -205,7 +241,9 @@ static void add_launches(struct builder *builder, cJSON *root)
 		add_count(builder, launch, "stream", host->stream);
 		add_count(builder, launch, "thread", host->thread);
 		add_count(builder, launch, "shared_bytes", host->shared_bytes);
-		add_count(builder, launch, "call_ns", host->end_ns - host->begin_ns);
+		add_count(builder, launch, "call_ns",
+			  host->end_ns > host->begin_ns ? host->end_ns - host->begin_ns : 0);
+		add_count(builder, launch, "call_realtime_ns", realtime_of(model, host->begin_ns));
 	}
 }
 
@@ -381,6 +419,7 @@ int warpspan_report_json(const struct warpspan_model *model, FILE *out)
 	add_text(&builder, root, "schema", SCHEMA);
 	add_session(&builder, root);
 	add_clocks(&builder, root);
+	add_host_clocks(&builder, root);
 	add_launches(&builder, root);
 	add_regions(&builder, root);
 	add_values(&builder, root);

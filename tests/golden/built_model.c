@@ -112,6 +112,7 @@ uint32_t built_grid(struct warpspan_model *model, uint32_t kernel, uint32_t devi
 					.context = 1,
 					.grid_id = 100 + model->n_grids,
 					.host = model->n_launches - 1,
+					.call = WARPSPAN_NONE,
 					.match = WARPSPAN_MATCH_GRID_ID,
 					.grid = { blocks, 1, 1 },
 					.threads = { threads, 1, 1 },

@@ -84,6 +84,7 @@ static const char *grids_fault(const struct warpspan_model *model)
 		DEMAND(grid->kernel < model->n_kernels);
 		DEMAND(grid->device < model->n_devices);
 		DEMAND(grid->host == WARPSPAN_NONE || grid->host < model->n_launches);
+		DEMAND(grid->call == WARPSPAN_NONE || (grid->call < model->n_calls && grid->host == WARPSPAN_NONE));
 		DEMAND(g == 0 || grid->start_ns >= grid[-1].start_ns);
 		DEMAND(grid->end_ns >= grid->start_ns);
 		DEMAND(grid->first_track == next_track && grid->n_tracks > 0);
@@ -130,6 +131,24 @@ static const char *host_fault(const struct warpspan_model *model, const struct w
 	for (uint32_t i = 0; i < model->n_hooks; i++)
 		DEMAND(model->hooks[i].name != NULL &&
 		       (i == 0 || model->hooks[i].number >= model->hooks[i - 1].number));
+	return NULL;
+}
+
+static const char *host_clocks_fault(const struct warpspan_model *model)
+{
+	uint32_t next = 0;
+	for (uint32_t i = 0; i < model->n_host_clocks; i++) {
+		const struct warpspan_host_clock *clock = &model->host_clocks[i];
+		DEMAND(clock->device < model->n_devices);
+		DEMAND(clock->n_knots > 0 && clock->first_knot == next);
+		DEMAND(clock->agrees || !clock->bounded);
+		DEMAND(clock->error_ns >= 0 && clock->bounded == (clock->error_ns > 0));
+		next += clock->n_knots;
+		DEMAND(next <= model->n_knots);
+		for (uint32_t k = clock->first_knot + 1; k < next; k++)
+			DEMAND(model->knots[k].host_ns > model->knots[k - 1].host_ns);
+	}
+	DEMAND(next == model->n_knots);
 	return NULL;
 }
 
@@ -185,5 +204,7 @@ const char *model_fault(const struct warpspan_model *model)
 	static const struct warpspan_host_slice *open_calls[UINT16_MAX + 1];
 	if (fault == NULL)
 		fault = host_fault(model, open_calls);
+	if (fault == NULL)
+		fault = host_clocks_fault(model);
 	return fault;
 }
