@@ -11,6 +11,7 @@
 #include "attach.h"
 
 #include "arena.h"
+#include "capture.h"
 #include "driver.h"
 #include "log.h"
 #include "session.h"
@@ -286,18 +287,11 @@ static struct warpspan_kernel *look(CUfunction function, CUcontext current)
 	return kernel;
 }
 
-struct warpspan_kernel *warpspan_attach(CUfunction function, CUcontext current, CUstream stream)
+struct warpspan_kernel *warpspan_attach_for_later(CUfunction function, CUcontext current)
 {
-	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	struct warpspan_kernel *kernel;
 
-	/* The one question that is safe while a stream is being captured. Anything but a clear no counts as yes. */
-	if (warpspan_driver.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
-	    status != CU_STREAM_CAPTURE_STATUS_NONE) {
-		warpspan_count(WARPSPAN_COUNTER_capturing, 1);
-		return NULL;
-	}
 	/* Another thread may be capturing in the global mode, which forbids allocations to this one. */
 	if (warpspan_driver.cuThreadExchangeStreamCaptureMode(&mode) != CUDA_SUCCESS) {
 		warpspan_count(WARPSPAN_COUNTER_lookup_error, 1);
@@ -306,4 +300,14 @@ struct warpspan_kernel *warpspan_attach(CUfunction function, CUcontext current, 
 	kernel = look(function, current);
 	(void)warpspan_driver.cuThreadExchangeStreamCaptureMode(&mode);
 	return kernel;
+}
+
+struct warpspan_kernel *warpspan_attach(CUfunction function, CUcontext current, CUstream stream)
+{
+	/* The one question that is safe while a stream is being captured: a capture may have begun past our hooks. */
+	if (warpspan_capture_holds(stream)) {
+		warpspan_count(WARPSPAN_COUNTER_capturing, 1);
+		return NULL;
+	}
+	return warpspan_attach_for_later(function, current);
 }

@@ -12,5 +12,7 @@
  * `current` is the current context, not NULL. `stream` is as the real cuStreamIsCapturing() of the launch's kind wants
  * it. Slow: asks the driver, may allocate and copy. */
 struct warpspan_kernel *warpspan_attach(CUfunction function, CUcontext current, CUstream stream);
+/* The same for a function that is not launched now but will run from a graph. */
+struct warpspan_kernel *warpspan_attach_for_later(CUfunction function, CUcontext current);
 
 #endif

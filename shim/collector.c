@@ -13,7 +13,7 @@
 #include "drain.h"
 #include "driver.h"
 #include "guard.h"
-#include "launch_log.h"
+#include "host_log.h"
 #include "log.h"
 #include "meta.h"
 #include "output.h"
@@ -66,13 +66,13 @@ void warpspan_collector_nudge(void)
 }
 
 /* Waits for a ring other than `heard`, at most `ns`. */
-static void nap(uint32_t heard, uint64_t ns, uint64_t launches_seen)
+static void nap(uint32_t heard, uint64_t ns, uint64_t calls_seen)
 {
 	const struct timespec time = { .tv_sec = (time_t)(ns / WARPSPAN_NS_PER_S),
 				       .tv_nsec = (long)(ns % WARPSPAN_NS_PER_S) };
 
 	atomic_store_explicit(&sleeping, ns > PERIOD_NS ? ASLEEP : DOZING, memory_order_seq_cst);
-	if (ns <= PERIOD_NS || warpspan_launch_log_last() == launches_seen)
+	if (ns <= PERIOD_NS || warpspan_host_log_begun() == calls_seen)
 		(void)syscall(SYS_futex, &bell, FUTEX_WAIT_PRIVATE, heard, &time, NULL, 0);
 	atomic_store_explicit(&sleeping, AWAKE, memory_order_seq_cst);
 }
@@ -188,7 +188,7 @@ static struct warpspan_drain_result drain_all(enum warpspan_drain_mode mode)
 		all.unfinished = all.unfinished || found.unfinished;
 		all.pressed = all.pressed || found.pressed;
 	}
-	warpspan_drain_launches();
+	warpspan_drain_host(false);
 	return all;
 }
 
@@ -218,7 +218,7 @@ static void *run(void *unused)
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	uint64_t counters_ns = warpspan_now_ns();
 	uint64_t pace_ns = PERIOD_NS;
-	uint64_t launches_seen = 0;
+	uint64_t calls_seen = 0;
 	bool stop = false;
 
 	(void)unused;
@@ -228,7 +228,7 @@ static void *run(void *unused)
 	while (!stop) {
 		const uint32_t heard = atomic_load_explicit(&bell, memory_order_seq_cst);
 		const uint64_t begin_ns = warpspan_now_ns();
-		const uint64_t launches = warpspan_launch_log_last();
+		const uint64_t calls = warpspan_host_log_begun();
 		uint64_t flushes;
 		struct warpspan_drain_result found;
 		bool urgent;
@@ -238,6 +238,8 @@ static void *run(void *unused)
 		stop = stop_asked;
 		pthread_mutex_unlock(&lock);
 		found = drain_all(stop ? WARPSPAN_DRAIN_ALL : WARPSPAN_DRAIN_CLOSED);
+		if (stop)
+			warpspan_drain_host(true);
 		write_counters(&counters_ns, stop);
 		if (warpspan_output_failed())
 			atomic_store_explicit(&warpspan_off, true, memory_order_relaxed);
@@ -249,13 +251,13 @@ static void *run(void *unused)
 		pthread_mutex_unlock(&lock);
 		if (stop)
 			break;
-		pace_ns = next_pace(pace_ns, &found, launches != launches_seen);
-		launches_seen = launches;
+		pace_ns = next_pace(pace_ns, &found, calls != calls_seen);
+		calls_seen = calls;
 		if (!urgent) {
 			const uint64_t took_ns = warpspan_now_ns() - begin_ns;
 
 			if (atomic_load_explicit(&bell, memory_order_seq_cst) == heard)
-				nap(heard, pace_ns, launches);
+				nap(heard, pace_ns, calls);
 			else if (took_ns < SHORTEST_NS)
 				(void)nanosleep(&(struct timespec){ .tv_nsec = (long)(SHORTEST_NS - took_ns) }, NULL);
 		}

@@ -4,7 +4,16 @@
  */
 #include "counters.h"
 
-_Atomic uint64_t warpspan_counters[WARPSPAN_N_COUNTERS];
+struct warpspan_counter_lane warpspan_counter_lanes[WARPSPAN_N_LANES];
+
+uint64_t warpspan_counted(enum warpspan_counter counter)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < WARPSPAN_N_LANES; i++)
+		sum += atomic_load_explicit(&warpspan_counter_lanes[i].counters[counter], memory_order_relaxed);
+	return sum;
+}
 
 const char *warpspan_counter_name(enum warpspan_counter counter)
 {

@@ -5,6 +5,8 @@
 #ifndef WARPSPAN_COUNTERS_H
 #define WARPSPAN_COUNTERS_H
 
+#include "guard.h"
+
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -14,17 +16,20 @@ enum warpspan_counter {
 	WARPSPAN_N_COUNTERS
 };
 
-extern _Atomic uint64_t warpspan_counters[WARPSPAN_N_COUNTERS];
+/* One of each for every lane, so that counting threads do not get in each other's way. */
+struct warpspan_counter_lane {
+	_Atomic uint64_t counters[WARPSPAN_N_COUNTERS];
+} __attribute__((aligned(64)));
+extern struct warpspan_counter_lane warpspan_counter_lanes[WARPSPAN_N_LANES];
 
 static inline void warpspan_count(enum warpspan_counter counter, uint64_t n)
 {
-	(void)atomic_fetch_add_explicit(&warpspan_counters[counter], n, memory_order_relaxed);
+	(void)atomic_fetch_add_explicit(&warpspan_counter_lanes[warpspan_lane()].counters[counter], n,
+					memory_order_relaxed);
 }
 
-static inline uint64_t warpspan_counted(enum warpspan_counter counter)
-{
-	return atomic_load_explicit(&warpspan_counters[counter], memory_order_relaxed);
-}
+/* The sum of all threads'. */
+uint64_t warpspan_counted(enum warpspan_counter counter);
 
 /* Its name in the capture, and why a launch that it counts was not recorded ("" where that is not the point). */
 const char *warpspan_counter_name(enum warpspan_counter counter);

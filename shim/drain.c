@@ -20,7 +20,7 @@
 #include "arena.h"
 #include "driver.h"
 #include "filter.h"
-#include "launch_log.h"
+#include "host_log.h"
 #include "log.h"
 #include "meta.h"
 #include "output.h"
@@ -35,7 +35,6 @@
 #define WINDOW_GAP_BYTES (64u << 10)
 /* How long to wait for launches that are still in their calls. */
 #define LAUNCH_PATIENCE_NS (20 * WARPSPAN_NS_PER_MS)
-#define LAUNCHES_PER_CHUNK 1024u
 /* An arena of which more than this part filled since the last drain may be full before the next. */
 #define PRESSED_PART 8u
 
@@ -66,19 +65,41 @@ static bool reserve(size_t bytes)
 	return true;
 }
 
-void warpspan_drain_launches(void)
+static void append(enum warpspan_chunk_type type, void *items, unsigned n, size_t bytes)
 {
-	static struct warpspan_launch launches[LAUNCHES_PER_CHUNK];
-	const uint64_t last = warpspan_launch_log_last();
-	unsigned n;
+	const struct iovec part = { .iov_base = items, .iov_len = n * bytes };
+
+	if (n > 0)
+		warpspan_output_append(type, &part, 1);
+}
+
+static void write_batch(struct warpspan_host_batch *batch)
+{
+	for (unsigned i = 0; i < batch->n_calls; i++)
+		warpspan_meta_hook(batch->calls[i].api);
+	warpspan_filter_note(batch->launches, batch->n_launches);
+	warpspan_count(WARPSPAN_COUNTER_launches_recorded, batch->n_launches);
+	warpspan_count(WARPSPAN_COUNTER_calls_recorded, batch->n_calls);
+	append(WARPSPAN_CHUNK_LAUNCHES, batch->launches, batch->n_launches, sizeof(batch->launches[0]));
+	append(WARPSPAN_CHUNK_HOST, batch->calls, batch->n_calls, sizeof(batch->calls[0]));
+}
+
+void warpspan_drain_host(bool all)
+{
+	static struct warpspan_host_batch batch;
+	/* Before the lanes are read (host_log.c), after the segments were copied. */
+	const uint64_t until_ns = warpspan_now_ns();
+	bool more = true;
 
 	/* A kernel is in the registry before its first launch is in the log. */
 	warpspan_meta_announce();
-	while ((n = warpspan_launch_log_take(last, launches, LAUNCHES_PER_CHUNK, LAUNCH_PATIENCE_NS)) > 0) {
-		const struct iovec part = { .iov_base = launches, .iov_len = n * sizeof(launches[0]) };
-
-		warpspan_filter_note(launches, n);
-		warpspan_output_append(WARPSPAN_CHUNK_LAUNCHES, &part, 1);
+	while (more) {
+		more = warpspan_host_log_take(until_ns, &batch, LAUNCH_PATIENCE_NS);
+		write_batch(&batch);
+	}
+	if (all) {
+		(void)warpspan_host_log_take_unended(&batch);
+		write_batch(&batch);
 	}
 }
 
@@ -88,7 +109,7 @@ static void flush(struct warpspan_context *context)
 
 	if (chunk.used == 0)
 		return;
-	warpspan_drain_launches();
+	warpspan_drain_host(false);
 	for (struct warpspan_module *module = NULL; (module = warpspan_registry_next_module(module)) != NULL;)
 		if (module->context == context)
 			warpspan_sites_write(module, context->arenas->stream);
@@ -242,7 +263,7 @@ static CUresult settle(const struct walk *walk, uint64_t window, size_t bytes, s
 			return result;
 	}
 	if (warpspan_filter_active())
-		warpspan_drain_launches();
+		warpspan_drain_host(false);
 	for (size_t i = first; i < end; i++) {
 		const struct warpspan_pending now = pending[i];
 		const struct warpspan_segment *segment = staged(walk, window, now.offset);

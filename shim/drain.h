@@ -25,8 +25,9 @@ struct warpspan_drain_result {
 /* The context is current and nobody destroys it meanwhile. */
 struct warpspan_drain_result warpspan_drain_context(struct warpspan_context *context, enum warpspan_drain_mode mode);
 
-/* Writes the launches begun so far, and what describes them. */
-void warpspan_drain_launches(void);
+/* Writes the launches begun so far, the other calls that have ended, and what describes them. `all`: also calls that
+ * have not ended; nothing comes after this. */
+void warpspan_drain_host(bool all);
 
 /* Totals over all contexts, for the closing line. */
 struct warpspan_drain_totals {

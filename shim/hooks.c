@@ -7,6 +7,7 @@
  */
 #include "hooks.h"
 
+#include "counters.h"
 #include "loader.h"
 
 #include <string.h>
@@ -99,6 +100,11 @@ static void *exchange(enum warpspan_hook hook, void *real)
 	return hooks[hook].wrapper;
 }
 
+const char *warpspan_hook_name(enum warpspan_hook hook)
+{
+	return hooks[hook].name;
+}
+
 bool warpspan_hook_known(const char *name)
 {
 	for (unsigned i = 0; i < WARPSPAN_N_HOOKS; i++)
@@ -137,7 +143,9 @@ void *warpspan_hook_for_query(const char *name, int version, cuuint64_t flags, v
 		return real;
 	/* A caller newer than the headers we were compiled with may have been given a form we do not know, with other
 	 * parameters. Then the pointer must be that of the exported function of the form we know. */
-	if (version > CUDA_VERSION && !warpspan_loader_is_symbol(real, hooks[best].name))
+	if (version > CUDA_VERSION && !warpspan_loader_is_symbol(real, hooks[best].name)) {
+		warpspan_count(WARPSPAN_COUNTER_newer_entry_points, 1);
 		return real;
+	}
 	return exchange((enum warpspan_hook)best, real);
 }

@@ -24,6 +24,9 @@ extern struct warpspan_real warpspan_real;
 /* Acquire pairs with the release in hooks.c that stores what was found. */
 #define WARPSPAN_REAL(name) atomic_load_explicit(&warpspan_real.name, memory_order_acquire)
 
+/* Its name as libcuda exports it. */
+const char *warpspan_hook_name(enum warpspan_hook hook);
+
 /* Whether `name` is in the list, exactly. Callable at any time, from any thread; allocates nothing. */
 bool warpspan_hook_known(const char *name);
 

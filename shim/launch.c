@@ -5,49 +5,16 @@
 #include "launch.h"
 
 #include "attach.h"
+#include "capture.h"
 #include "collector.h"
 #include "driver.h"
 #include "guard.h"
-#include "launch_log.h"
 #include "log.h"
 #include "registry.h"
 #include "session.h"
 #include "util.h"
 
-#include <string.h>
-#include <unistd.h>
-
-static atomic_bool captures_seen;
-
-void warpspan_launch_capture_seen(void)
-{
-	atomic_store_explicit(&captures_seen, true, memory_order_relaxed);
-}
-
-static uint32_t thread_id(void)
-{
-	if (warpspan_thread.tid == 0)
-		warpspan_thread.tid = (uint32_t)gettid();
-	return warpspan_thread.tid;
-}
-
-/* The stream by a name that means the same whichever default stream 0 stands for. */
-static CUstream explicit_stream(const struct warpspan_launch_view *view)
-{
-	return view->stream == NULL && view->per_thread ? CU_STREAM_PER_THREAD : view->stream;
-}
-
-/* A captured launch does not run now: it must not enter the log, where each launch stands for one grid. */
-static bool is_captured(const struct warpspan_launch_view *view)
-{
-	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-
-	return atomic_load_explicit(&captures_seen, memory_order_relaxed) &&
-	       (warpspan_driver.cuStreamIsCapturing(explicit_stream(view), &status) != CUDA_SUCCESS ||
-		status != CU_STREAM_CAPTURE_STATUS_NONE);
-}
-
-static struct warpspan_kernel *find_kernel(const struct warpspan_launch_view *view)
+static struct warpspan_kernel *find_kernel(const struct warpspan_launch_view *view, CUstream stream)
 {
 	struct warpspan_kernel *kernel;
 	CUcontext current = NULL;
@@ -57,19 +24,26 @@ static struct warpspan_kernel *find_kernel(const struct warpspan_launch_view *vi
 		return NULL;
 	}
 	kernel = warpspan_registry_find(view->function, current);
-	return kernel != NULL ? kernel : warpspan_attach(view->function, current, explicit_stream(view));
+	return kernel != NULL ? kernel : warpspan_attach(view->function, current, stream);
 }
 
-uint64_t warpspan_launch_begin(const struct warpspan_launch_view *view)
+warpspan_ticket warpspan_launch_begin(const struct warpspan_launch_view *view)
 {
+	const CUstream stream = warpspan_capture_stream(view->stream, view->per_thread);
 	struct warpspan_kernel *kernel;
 	struct warpspan_module *module;
 	struct warpspan_launch launch;
-	uint64_t number;
+	warpspan_ticket ticket;
 
 	if (!warpspan_session_wake())
 		return 0;
-	kernel = find_kernel(view);
+	/* A captured launch does not run now: it must not enter the log, where each launch stands for one grid. First
+	 * of all, since nothing else may be asked then. Its module is attached when the capture ends (graph.c). */
+	if (warpspan_capture_may_hold(stream)) {
+		warpspan_count(WARPSPAN_COUNTER_capturing, 1);
+		return 0;
+	}
+	kernel = find_kernel(view, stream);
 	if (kernel == NULL)
 		return 0;
 	module = kernel->module;
@@ -86,17 +60,13 @@ uint64_t warpspan_launch_begin(const struct warpspan_launch_view *view)
 		warpspan_count(WARPSPAN_COUNTER_filtered, 1);
 		return 0;
 	}
-	if (is_captured(view)) {
-		warpspan_count(WARPSPAN_COUNTER_capturing, 1);
-		return 0;
-	}
 	launch = (struct warpspan_launch){
 		.begin_ns = warpspan_now_ns(),
 		.stream = (uint64_t)(uintptr_t)view->stream,
 		.kernel = kernel->number,
 		.module = module->number,
 		.context = module->context->number,
-		.thread = thread_id(),
+		.thread = warpspan_thread_id(),
 		.shared_bytes = view->shared_bytes,
 		.api = view->api,
 	};
@@ -105,23 +75,22 @@ uint64_t warpspan_launch_begin(const struct warpspan_launch_view *view)
 		launch.threads[i] = view->threads[i];
 		launch.cluster[i] = view->cluster[i] != 0 ? view->cluster[i] : kernel->cluster[i];
 	}
-	number = warpspan_launch_log_begin(&launch);
-	if (number == 0) {
+	ticket = warpspan_host_log_begin_launch(&launch);
+	if (ticket == 0) {
 		warpspan_count(WARPSPAN_COUNTER_log_full, 1);
 		warpspan_log_once(WARPSPAN_LOG_WARN, "launches come faster than they are written: some have no host "
 						     "entry in the capture, their records are kept");
 	}
 	/* Launches may come faster than the usual pace empties the log. */
-	if (number % (WARPSPAN_LAUNCH_LOG_SLOTS / 4) == 0)
+	if (ticket == 0 || warpspan_host_log_presses(ticket))
 		warpspan_collector_hint();
-	return number;
+	return ticket;
 }
 
-void warpspan_launch_end(uint64_t number, int32_t result)
+void warpspan_launch_end(warpspan_ticket ticket, int32_t result)
 {
-	if (number == 0)
+	if (ticket == 0)
 		return;
-	warpspan_launch_log_end(number, warpspan_now_ns(), result);
-	warpspan_count(WARPSPAN_COUNTER_launches_recorded, 1);
+	warpspan_host_log_end_launch(ticket, warpspan_now_ns(), result);
 	warpspan_collector_nudge();
 }

@@ -9,6 +9,7 @@
 #define WARPSPAN_LAUNCH_H
 
 #include "cuda_names.h"
+#include "host_log.h"
 #include "warpspan_format.h"
 
 #include <stdbool.h>
@@ -24,12 +25,9 @@ struct warpspan_launch_view {
 	uint32_t shared_bytes;
 };
 
-/* Before the real call. Returns the number to pass to warpspan_launch_end(); 0: the launch is not recorded. */
-uint64_t warpspan_launch_begin(const struct warpspan_launch_view *view);
+/* Before the real call. Returns what to pass to warpspan_launch_end(); 0: the launch is not recorded. */
+warpspan_ticket warpspan_launch_begin(const struct warpspan_launch_view *view);
 /* After it, with what it returned. Does nothing for 0. */
-void warpspan_launch_end(uint64_t number, int32_t result);
-
-/* The program has begun to capture a stream. */
-void warpspan_launch_capture_seen(void);
+void warpspan_launch_end(warpspan_ticket ticket, int32_t result);
 
 #endif

@@ -9,6 +9,7 @@
 #include "arena.h"
 #include "counters.h"
 #include "driver.h"
+#include "hooks.h"
 #include "output.h"
 #include "registry.h"
 #include "util.h"
@@ -257,6 +258,20 @@ void warpspan_meta_announce(void)
 		announce_kernel(kernel);
 		kernel->announced = true;
 	}
+}
+
+void warpspan_meta_hook(uint32_t number)
+{
+	static bool announced[WARPSPAN_N_HOOKS + 1];
+	struct object object;
+
+	if (number == 0 || number > WARPSPAN_N_HOOKS || announced[number])
+		return;
+	announced[number] = true;
+	object = begin();
+	put_number(&object, "number", number);
+	put_text(&object, "name", warpspan_hook_name((enum warpspan_hook)(number - 1)));
+	end(&object, "hook");
 }
 
 void warpspan_meta_counters(void)

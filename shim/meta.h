@@ -15,6 +15,9 @@ void warpspan_meta_session(const struct warpspan_settings *settings, unsigned se
 /* Devices, contexts, modules and kernels that are new since the last call. */
 void warpspan_meta_announce(void);
 
+/* The entry point that host calls name by this number, if it is new. 0: none. */
+void warpspan_meta_hook(uint32_t number);
+
 /* The counters, if they changed since the last call. */
 void warpspan_meta_counters(void);
 

@@ -17,7 +17,7 @@ struct warpspan_kernel warpspan_not_instrumented;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* --- lists ----------------------------------------------------------------------------------------------------------
- * `first` and `last` of each kind; appended under the lock, walked under the lock. */
+ * `first` and `last` of each kind; appended under the lock, walked without it: items stay, links are set once. */
 
 static _Atomic uint32_t changes;
 
@@ -32,34 +32,42 @@ uint32_t warpspan_registry_changes(void)
 	return atomic_load_explicit(&changes, memory_order_acquire);
 }
 
-static struct warpspan_context *first_context, *last_context;
-static struct warpspan_module *first_module, *last_module;
-static struct warpspan_kernel *first_kernel, *last_kernel;
+static _Atomic(struct warpspan_context *) first_context;
+static _Atomic(struct warpspan_module *) first_module;
+static _Atomic(struct warpspan_kernel *) first_kernel;
+static struct warpspan_context *last_context;
+static struct warpspan_module *last_module;
+static struct warpspan_kernel *last_kernel;
 
-#define APPEND(kind, item)                                                          \
-	do {                                                                        \
-		(item)->number = last_##kind != NULL ? last_##kind->number + 1 : 1; \
-		if (last_##kind != NULL)                                            \
-			last_##kind->next = (item);                                 \
-		else                                                                \
-			first_##kind = (item);                                      \
-		last_##kind = (item);                                               \
-		warpspan_registry_touch();                                          \
+/* Release pairs with the acquire of warpspan_registry_next_*(): the item is whole. */
+#define APPEND(kind, item)                                                                       \
+	do {                                                                                     \
+		(item)->number = last_##kind != NULL ? last_##kind->number + 1 : 1;              \
+		if (last_##kind != NULL)                                                         \
+			atomic_store_explicit(&last_##kind->next, (item), memory_order_release); \
+		else                                                                             \
+			atomic_store_explicit(&first_##kind, (item), memory_order_release);      \
+		last_##kind = (item);                                                            \
+		warpspan_registry_touch();                                                       \
 	} while (0)
 
-#define DEFINE_NEXT(kind)                                                                    \
-	struct warpspan_##kind *warpspan_registry_next_##kind(struct warpspan_##kind *after) \
-	{                                                                                    \
-		struct warpspan_##kind *next;                                                \
-                                                                                             \
-		pthread_mutex_lock(&lock);                                                   \
-		next = after != NULL ? after->next : first_##kind;                           \
-		pthread_mutex_unlock(&lock);                                                 \
-		return next;                                                                 \
+#define DEFINE_NEXT(kind)                                                                                        \
+	struct warpspan_##kind *warpspan_registry_next_##kind(struct warpspan_##kind *after)                     \
+	{                                                                                                        \
+		return atomic_load_explicit(after != NULL ? &after->next : &first_##kind, memory_order_acquire); \
 	}
 DEFINE_NEXT(context)
 DEFINE_NEXT(module)
 DEFINE_NEXT(kernel)
+
+uint32_t warpspan_registry_ready_context(CUcontext handle)
+{
+	for (struct warpspan_context *context = NULL; (context = warpspan_registry_next_context(context)) != NULL;)
+		if (context->handle == handle &&
+		    atomic_load_explicit(&context->state, memory_order_acquire) == WARPSPAN_CONTEXT_READY)
+			return context->number;
+	return 0;
+}
 
 struct warpspan_context *warpspan_registry_context(CUcontext handle, CUdevice device)
 {

@@ -29,7 +29,7 @@ enum warpspan_context_state {
 };
 
 struct warpspan_context {
-	struct warpspan_context *next; /* in order of number; set once */
+	_Atomic(struct warpspan_context *) next; /* in order of number; set once */
 	CUcontext handle;
 	CUdevice device;
 	uint32_t number;                            /* from 1: one per generation of a handle */
@@ -42,7 +42,7 @@ struct warpspan_context {
 };
 
 struct warpspan_module {
-	struct warpspan_module *next; /* in order of number; set once */
+	_Atomic(struct warpspan_module *) next; /* in order of number; set once */
 	struct warpspan_context *context;
 	CUdeviceptr address; /* of its warpspan_ctx: what tells modules of a context apart */
 	CUmodule handle;     /* of one of the two kinds of handle; NULL: not known by it */
@@ -57,8 +57,8 @@ struct warpspan_module {
 };
 
 struct warpspan_kernel {
-	struct warpspan_kernel *next;   /* in order of number; set once */
-	struct warpspan_module *module; /* NULL: of warpspan_not_instrumented only */
+	_Atomic(struct warpspan_kernel *) next; /* in order of number; set once */
+	struct warpspan_module *module;         /* NULL: of warpspan_not_instrumented only */
 	char *name, *demangled;
 	uint32_t number;     /* from 1 */
 	uint32_t cluster[3]; /* blocks of a cluster where the launch does not say: as compiled, or 1 */
@@ -74,6 +74,9 @@ extern struct warpspan_kernel warpspan_not_instrumented;
 
 /* What the function is in this context; NULL: not known. */
 struct warpspan_kernel *warpspan_registry_find(CUfunction function, CUcontext context);
+
+/* The number of the live context with this handle, if it is recorded from; else 0. */
+uint32_t warpspan_registry_ready_context(CUcontext handle);
 
 /* --- changes: any thread; short lock, never held across a call of CUDA -----------------------------------------------
  */

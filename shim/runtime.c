@@ -115,7 +115,7 @@ static void record(struct warpspan_runtime_call *call, CUfunction function, dim3
 	};
 
 	if (function != NULL)
-		call->launch = warpspan_launch_begin(&view);
+		call->ticket = warpspan_launch_begin(&view);
 }
 
 static const unsigned int unsaid[3];
@@ -212,7 +212,7 @@ static bool enter(struct warpspan_runtime_call *call)
 		errno = program_errno;                                                                        \
 		result = real arguments;                                                                      \
 		program_errno = errno;                                                                        \
-		warpspan_launch_end(call.launch, (int32_t)result);                                            \
+		warpspan_launch_end(call.ticket, (int32_t)result);                                            \
 		warpspan_thread.runtime = NULL;                                                               \
 		errno = program_errno;                                                                        \
 		return result;                                                                                \

@@ -12,7 +12,7 @@
 
 /* A runtime launch a thread is in (struct warpspan_thread). */
 struct warpspan_runtime_call {
-	uint64_t launch; /* number in the log when it was recorded here; 0: left to the driver's door */
+	uint64_t ticket; /* in the log when it was recorded here; 0: left to the driver's door */
 };
 
 /* nvcc 13 compiles <<<>>> into these two; their declarations are only in headers for device code. */

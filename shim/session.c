@@ -14,7 +14,7 @@
 #include "drain.h"
 #include "driver.h"
 #include "guard.h"
-#include "launch_log.h"
+#include "host_log.h"
 #include "loader.h"
 #include "log.h"
 #include "meta.h"
@@ -42,9 +42,6 @@ enum state {
 	ACTIVE,
 	OVER,
 };
-
-__thread struct warpspan_thread warpspan_thread __attribute__((tls_model("initial-exec")));
-atomic_bool warpspan_off;
 
 static _Atomic int state; /* enum state */
 static pid_t owner;       /* the process that woke */
@@ -161,7 +158,7 @@ static bool begin(void)
 
 	warpspan_settings_read(&again, complain, NULL);
 	say_other_hooker();
-	if (!warpspan_launch_log_init()) {
+	if (!warpspan_host_log_init()) {
 		warpspan_error("out of memory: kernels run unprofiled");
 		return false;
 	}

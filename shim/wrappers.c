@@ -8,7 +8,10 @@
  */
 #include "hooks.h"
 
+#include "capture.h"
 #include "collector.h"
+#include "graph.h"
+#include "host_call.h"
 #include "launch.h"
 #include "lifetime.h"
 #include "registry.h"
@@ -19,7 +22,9 @@
 
 /* What a wrapper carries from before to after. */
 struct call {
-	uint64_t launch; /* number in the log; 0: not recorded */
+	enum warpspan_hook hook;
+	warpspan_ticket ticket; /* in the log; 0: not recorded */
+	bool capturing;         /* a capture that may end with this call */
 };
 
 static bool enter(void)
@@ -140,7 +145,7 @@ static void begin_launch(struct call *call, enum warpspan_launch_api api, bool p
 	};
 
 	/* The runtime's door took this launch for one that does not come by here, and recorded it. */
-	if (warpspan_thread.runtime != NULL && warpspan_thread.runtime->launch != 0)
+	if (warpspan_thread.runtime != NULL && warpspan_thread.runtime->ticket != 0)
 		return;
 	for (unsigned i = 0; i < 3; i++) {
 		view.grid[i] = grid[i];
@@ -148,7 +153,7 @@ static void begin_launch(struct call *call, enum warpspan_launch_api api, bool p
 		view.cluster[i] = cluster[i];
 	}
 	atomic_store_explicit(&warpspan_driver_door_open, true, memory_order_relaxed);
-	call->launch = warpspan_launch_begin(&view);
+	call->ticket = warpspan_launch_begin(&view);
 }
 
 static const unsigned int unsaid[3];
@@ -210,36 +215,122 @@ static void before_launch_kernel_ex_ptsz(struct call *call, const CUlaunchConfig
 	begin_launch_ex(call, true, config, function);
 }
 
-#define after_launch(call, result, ...) warpspan_launch_end((call)->launch, (int32_t)(result))
+#define after_launch(call, result, ...) warpspan_launch_end((call)->ticket, (int32_t)(result))
 
-#define before_capture(...) warpspan_launch_capture_seen()
+/* --- captures and graphs ------------------------------------------------------------------------------------------ */
 
-static void sync_done(CUresult result)
+#define after_begin_capture(call, result, ...) ((result) == CUDA_SUCCESS ? warpspan_capture_begun() : (void)0)
+
+static void begin_end_capture(struct call *call, CUstream stream, bool per_thread)
 {
+	call->capturing = warpspan_capture_any() && warpspan_capture_holds(warpspan_capture_stream(stream, per_thread));
+}
+#define before_end_capture(call, stream, graph)      begin_end_capture(call, stream, false)
+#define before_end_capture_ptsz(call, stream, graph) begin_end_capture(call, stream, true)
+
+static void after_end_capture(struct call *call, CUresult result, CUstream stream, const CUgraph *graph)
+{
+	const bool per_thread = call->hook == WARPSPAN_HOOK_cuStreamEndCapture_ptsz;
+
+	if (!call->capturing || warpspan_capture_holds(warpspan_capture_stream(stream, per_thread)))
+		return; /* refused: it was not ended */
+	warpspan_capture_ended();
+	if (result == CUDA_SUCCESS && graph != NULL)
+		warpspan_graph_attach(*graph);
+}
+
+/* The forms differ in what follows the graph. */
+#define after_instantiate(call, result, exec, graph, ...) after_graph(result, graph)
+#define after_exec_update(call, result, exec, graph, ...) after_graph(result, graph)
+#define after_exec_child(call, result, exec, node, graph) after_graph(result, graph)
+
+static void after_graph(CUresult result, CUgraph graph)
+{
+	if (result == CUDA_SUCCESS)
+		warpspan_graph_attach(graph);
+}
+
+static void after_kernel_v1(CUresult result, const CUDA_KERNEL_NODE_PARAMS_v1 *parameters)
+{
+	if (result == CUDA_SUCCESS && parameters != NULL)
+		warpspan_graph_attach_kernel(parameters->func, NULL, NULL);
+}
+
+static void after_kernel(CUresult result, const CUDA_KERNEL_NODE_PARAMS_v2 *parameters)
+{
+	if (result == CUDA_SUCCESS && parameters != NULL)
+		warpspan_graph_attach_kernel(parameters->func, parameters->kern, parameters->ctx);
+}
+
+static void after_node(CUresult result, const CUgraphNodeParams *parameters)
+{
+	if (result == CUDA_SUCCESS && parameters != NULL && parameters->type == CU_GRAPH_NODE_TYPE_KERNEL)
+		warpspan_graph_attach_kernel(parameters->kernel.func, parameters->kernel.kern, parameters->kernel.ctx);
+}
+
+#define after_add_kernel_v1(call, result, node, graph, nodes, n_nodes, parameters)      after_kernel_v1(result, parameters)
+#define after_add_kernel(call, result, node, graph, nodes, n_nodes, parameters)         after_kernel(result, parameters)
+#define after_add_node(call, result, node, graph, nodes, n_nodes, parameters)           after_node(result, parameters)
+#define after_add_node_v2(call, result, node, graph, nodes, edges, n_nodes, parameters) after_node(result, parameters)
+#define after_set_kernel_v1(call, result, node, parameters)                             after_kernel_v1(result, parameters)
+#define after_set_kernel(call, result, node, parameters)                                after_kernel(result, parameters)
+#define after_exec_set_kernel_v1(call, result, exec, node, parameters)                  after_kernel_v1(result, parameters)
+#define after_exec_set_kernel(call, result, exec, node, parameters)                     after_kernel(result, parameters)
+#define after_set_node(call, result, node, parameters)                                  after_node(result, parameters)
+#define after_exec_set_node(call, result, exec, node, parameters)                       after_node(result, parameters)
+
+/* A graph that is launched into a capture becomes part of another one, and does not run now. */
+static void begin_graph_launch(struct call *call, CUgraphExec exec, CUstream stream, bool per_thread)
+{
+	if (!warpspan_session_active() || warpspan_capture_may_hold(warpspan_capture_stream(stream, per_thread)))
+		return;
+	call->ticket =
+		warpspan_host_call_begin(call->hook, WARPSPAN_HOST_GRAPH_LAUNCH, stream, (uint64_t)(uintptr_t)exec);
+}
+#define before_graph_launch(call, exec, stream)      begin_graph_launch(call, exec, stream, false)
+#define before_graph_launch_ptsz(call, exec, stream) begin_graph_launch(call, exec, stream, true)
+#define after_graph_launch(call, result, ...)        warpspan_host_call_end((call)->ticket, result)
+
+/* --- waits and copies --------------------------------------------------------------------------------------------- */
+
+static void begin_call(struct call *call, enum warpspan_host_call_kind kind, CUstream stream, uint64_t amount)
+{
+	call->ticket = warpspan_host_call_begin(call->hook, kind, stream, amount);
+}
+#define before_sync(call, ...)                           begin_call(call, WARPSPAN_HOST_SYNCHRONIZE, NULL, 0)
+#define before_sync_stream(call, stream)                 begin_call(call, WARPSPAN_HOST_SYNCHRONIZE, stream, 0)
+#define before_copy(call, to, from, bytes)               begin_call(call, WARPSPAN_HOST_COPY, NULL, bytes)
+#define before_copy_async(call, to, from, bytes, stream) begin_call(call, WARPSPAN_HOST_COPY, stream, bytes)
+#define after_copy(call, result, ...)                    warpspan_host_call_end((call)->ticket, result)
+
+static void sync_done(const struct call *call, CUresult result)
+{
+	warpspan_host_call_end(call->ticket, result);
 	if (result == CUDA_SUCCESS && warpspan_session_active())
 		warpspan_collector_hint();
 }
-#define after_sync(call, result, ...) sync_done(result)
+#define after_sync(call, result, ...) sync_done(call, result)
 
 /* --- the wrappers ------------------------------------------------------------------------------------------------- */
 
-#define UNPACK(...) __VA_ARGS__
+#define UNPACK(...)      __VA_ARGS__
+#define APPLY(step, ...) step(__VA_ARGS__)
 
 #define WARPSPAN_HOOK(name, asked, version, stream, parameters, arguments, before, after, purpose) \
 	WARPSPAN_EXPORT CUresult CUDAAPI name parameters                                           \
 	{                                                                                          \
 		__typeof__(&name) real = WARPSPAN_REAL(name);                                      \
-		struct call call = { 0 };                                                          \
+		struct call call = { .hook = WARPSPAN_HOOK_##name };                               \
 		int program_errno = errno;                                                         \
 		CUresult result;                                                                   \
                                                                                                    \
 		if (!enter())                                                                      \
 			return real arguments;                                                     \
-		before(&call, UNPACK arguments);                                                   \
+		APPLY(before, &call, UNPACK arguments);                                            \
 		errno = program_errno;                                                             \
 		result = real arguments;                                                           \
 		program_errno = errno;                                                             \
-		after(&call, result, UNPACK arguments);                                            \
+		APPLY(after, &call, result, UNPACK arguments);                                     \
 		leave();                                                                           \
 		errno = program_errno;                                                             \
 		(void)call;                                                                        \

@@ -186,7 +186,7 @@ static void every_form_of_a_hooked_name_is_known(void **state)
 
 			at += length;
 			version = (int)strtol(at, &end, 10);
-			stream = strncmp(end, "_ptsz)", 6) == 0 ? PTSZ : ANY;
+			stream = strncmp(end, "_ptsz)", 6) == 0 || strncmp(end, "_ptds)", 6) == 0 ? PTSZ : ANY;
 			if (!has_form(forms[i].asked, version, stream))
 				fail_msg("%s has a form of version %d (%s) that hooks.def lacks", forms[i].asked,
 					 version, stream == PTSZ ? "per-thread stream" : "any stream");

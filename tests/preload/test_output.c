@@ -4,7 +4,6 @@
  */
 #include "counters.h"
 #include "filter.h"
-#include "guard.h"
 #include "output.h"
 #include "support.h"
 
@@ -12,9 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Of session.c, which is not here. */
-__thread struct warpspan_thread warpspan_thread;
 
 static char path[WARPSPAN_TEXT_BYTES];
 
