@@ -158,11 +158,13 @@ static void lose(struct warpspan_context *context, CUresult error)
 {
 	/* A kernel that faults takes its context along, and the driver may be gone already at the end of the program.
 	 */
-	if (error == CUDA_ERROR_DEINITIALIZED)
+	if (error == CUDA_ERROR_DEINITIALIZED) {
 		warpspan_debug("the driver has shut down");
-	else
+	} else {
+		warpspan_count(WARPSPAN_COUNTER_context_lost, 1);
 		warpspan_error("context %u: %s while reading records; what was not read yet is lost", context->number,
 			       warpspan_driver_error(error));
+	}
 	atomic_store_explicit(&context->state, WARPSPAN_CONTEXT_FAILED, memory_order_release);
 }
 
