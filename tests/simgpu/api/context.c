@@ -26,31 +26,42 @@ static void context_init(struct context *context, struct device *device, unsigne
 	context->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = 8388608;
 }
 
+CUresult device_reach(struct device *device, struct device *peer, bool is_reaching)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf */
+	unsigned int *n = &device->n_reaching[peer->ordinal];
+	CUresult result = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&lock);
+	if (is_reaching && *n == 0 && sim_peer_enable(device->sim, peer->sim) != SIM_OK)
+		result = CUDA_ERROR_TOO_MANY_PEERS;
+	else if (!is_reaching && *n == 1)
+		sim_peer_disable(device->sim, peer->sim);
+	if (result == CUDA_SUCCESS)
+		*n += is_reaching ? 1 : -1U;
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+
 /* driver.lock is held. */
 static CUresult peer_enable(struct context *context, struct device *peer)
 {
-	struct device *device = context->device;
+	CUresult result;
 
 	if (context->reaches[peer->ordinal])
 		return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
-	if (device->n_reaching[peer->ordinal] == 0 && sim_peer_enable(device->sim, peer->sim) != SIM_OK)
-		return CUDA_ERROR_TOO_MANY_PEERS;
-	device->n_reaching[peer->ordinal]++;
-	context->reaches[peer->ordinal] = true;
-	return CUDA_SUCCESS;
+	result = device_reach(context->device, peer, true);
+	context->reaches[peer->ordinal] = result == CUDA_SUCCESS;
+	return result;
 }
 
 /* driver.lock is held. */
 static CUresult peer_disable(struct context *context, struct device *peer)
 {
-	struct device *device = context->device;
-
 	if (!context->reaches[peer->ordinal])
 		return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
 	context->reaches[peer->ordinal] = false;
-	if (--device->n_reaching[peer->ordinal] == 0)
-		sim_peer_disable(device->sim, peer->sim);
-	return CUDA_SUCCESS;
+	return device_reach(context->device, peer, false);
 }
 
 /* Work has ended or will never run. The handle leaves the table here; driver.lock is held. */

@@ -112,6 +112,10 @@ static CUresult devices_create(void)
 		}
 		device->ordinal = i;
 		device->config = config;
+		device->pool = pool_create_default(device);
+		if (!device->pool)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		device->current_pool = device->pool;
 		driver.n_devices = i + 1;
 	}
 	return n == 0 ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS;
@@ -331,7 +335,7 @@ static const struct attribute attributes[] = {
 	{ CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, 2 },
 	{ CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, 1024 },
 	{ CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, FIRST_PCI_BUS },
-	{ CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 0 },
+	{ CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1 },
 };
 
 static bool attribute_from_config(const struct sim_config *config, CUdevice_attribute name, int *ret_value)

@@ -46,6 +46,7 @@ enum handle_kind {
 	HANDLE_GRAPH_NODE,
 	HANDLE_GRAPH_EXEC,
 	HANDLE_USER_OBJECT,
+	HANDLE_POOL,
 };
 
 /* Callable from any thread. */
@@ -59,6 +60,7 @@ struct stream;
 struct module;
 struct library;
 struct graph_run;
+struct pool;
 
 struct context {
 	struct device *device;
@@ -90,7 +92,8 @@ struct device {
 	struct context primary;
 	unsigned int primary_refs;
 	unsigned int primary_flags;
-	unsigned int n_reaching[MAX_DEVICES]; /* contexts of this device that reach each other device */
+	struct pool *pool, *current_pool;     /* the default one, and the one in use */
+	unsigned int n_reaching[MAX_DEVICES]; /* see device_reach() */
 };
 
 enum grid_ids {
@@ -128,6 +131,11 @@ struct host_thread *host_thread(void);
 
 /* One line on stderr, prefixed. For what a device would leave unexplained and a simulator must explain. */
 __attribute__((format(printf, 1, 2))) void driver_note(const char *format, ...);
+
+/* Kernels of the device may reach the peer's memory; counted. Callable from any thread. */
+CUresult device_reach(struct device *device, struct device *peer, bool is_reaching);
+/* A device's own pool, which lasts as long as it. */
+struct pool *pool_create_default(struct device *device);
 
 /* The driver's code for the engine's outcome. */
 CUresult result_of(enum sim_status status);
@@ -336,6 +344,8 @@ struct stream {
 
 	struct capture *_Atomic capture; /* that it takes part in, see capture.c */
 	struct graph_nodes captured;     /* what its next captured work depends on */
+
+	CUstreamAttrValue attributes[CU_LAUNCH_ATTRIBUTE_MAX]; /* as set; nothing here depends on them */
 
 	/* Guarded by stream_lock. */
 	pthread_t worker;

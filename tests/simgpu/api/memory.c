@@ -8,6 +8,7 @@
  *
  * As on a device, freeing waits for the context's work. Callable from any thread.
  */
+#include "allocation.h"
 #include "capture.h"
 #include "driver.h"
 #include "graph.h"
@@ -17,29 +18,7 @@
 
 /* --- who owns what --- */
 
-enum allocation_kind {
-	ALLOCATION_DEVICE,
-	ALLOCATION_GRAPH, /* of an allocation node: freed with the last graph that has it */
-	ALLOCATION_MANAGED,
-	ALLOCATION_HOST,
-	ALLOCATION_REGISTERED,
-};
-
-static bool is_on_device(enum allocation_kind kind)
-{
-	return kind == ALLOCATION_DEVICE || kind == ALLOCATION_GRAPH;
-}
-
 enum { DEVICE_ALIGN = 256, HOST_ALIGN = 4096, PITCH_ALIGN = 512 };
-
-struct allocation {
-	CUdeviceptr address;
-	size_t bytes;
-	enum allocation_kind kind;
-	unsigned int flags;
-	uint64_t id;
-	struct context *context;
-};
 
 /* Sorted by address; guarded by allocations_lock, which is taken last of all locks. */
 static pthread_mutex_t allocations_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -62,7 +41,7 @@ static size_t allocation_above(CUdeviceptr address)
 	return low;
 }
 
-static bool allocation_find(CUdeviceptr address, struct allocation *ret_allocation)
+bool allocation_find(CUdeviceptr address, struct allocation *ret_allocation)
 {
 	bool is_found;
 	size_t above;
@@ -74,6 +53,25 @@ static bool allocation_find(CUdeviceptr address, struct allocation *ret_allocati
 		*ret_allocation = allocations[above - 1];
 	pthread_mutex_unlock(&allocations_lock);
 	return is_found;
+}
+
+bool allocation_set_advice(CUdeviceptr address, const struct advice *advice)
+{
+	bool is_found;
+	size_t above;
+
+	pthread_mutex_lock(&allocations_lock);
+	above = allocation_above(address);
+	is_found = above > 0 && address - allocations[above - 1].address < allocations[above - 1].bytes;
+	if (is_found)
+		allocations[above - 1].advice = *advice;
+	pthread_mutex_unlock(&allocations_lock);
+	return is_found;
+}
+
+bool allocation_is_on_device(enum allocation_kind kind)
+{
+	return kind == ALLOCATION_DEVICE || kind == ALLOCATION_GRAPH;
 }
 
 static CUresult allocation_add(struct allocation allocation)
@@ -149,8 +147,10 @@ static void allocation_release(const struct allocation *allocation)
 {
 	void *host = (void *)(uintptr_t)allocation->address;
 
-	if (is_on_device(allocation->kind)) {
+	if (allocation_is_on_device(allocation->kind)) {
 		sim_mem_free(allocation->context->device->sim, allocation->address);
+		if (allocation->pool)
+			pool_give(allocation->pool, allocation->bytes);
 		return;
 	}
 	host_unregister(host);
@@ -212,17 +212,24 @@ CUresult impl_cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 	return CUDA_SUCCESS;
 }
 
-static CUresult device_alloc(struct context *context, size_t bytes, enum allocation_kind kind, CUdeviceptr *ret_address)
+CUresult allocation_create(struct context *context, size_t bytes, enum allocation_kind kind, struct pool *pool,
+			   CUdeviceptr *ret_address)
 {
 	uint64_t address;
-	CUresult result = result_of(sim_mem_alloc(context->device->sim, bytes, DEVICE_ALIGN, &address));
+	CUresult result = pool ? pool_take(pool, bytes) : CUDA_SUCCESS;
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	result = allocation_add(
-		(struct allocation){ .address = address, .bytes = bytes, .kind = kind, .context = context });
+	result = result_of(sim_mem_alloc(context->device->sim, bytes, DEVICE_ALIGN, &address));
+	if (result == CUDA_SUCCESS) {
+		result = allocation_add((struct allocation){
+			.address = address, .bytes = bytes, .kind = kind, .context = context, .pool = pool });
+		if (result != CUDA_SUCCESS)
+			sim_mem_free(context->device->sim, address);
+	}
 	if (result != CUDA_SUCCESS) {
-		sim_mem_free(context->device->sim, address);
+		if (pool)
+			pool_give(pool, bytes);
 		return result;
 	}
 	*ret_address = address;
@@ -233,7 +240,7 @@ CUresult impl_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
 	if (!dptr || bytesize == 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	return device_alloc(context_gated(), bytesize, ALLOCATION_DEVICE, dptr);
+	return allocation_create(context_gated(), bytesize, ALLOCATION_DEVICE, NULL, dptr);
 }
 
 CUresult impl_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height,
@@ -261,7 +268,7 @@ CUresult impl_cuMemFree_v2(CUdeviceptr dptr)
 	CUresult result;
 
 	if (!allocation_find(dptr, &allocation) || allocation.address != dptr ||
-	    (!is_on_device(allocation.kind) && allocation.kind != ALLOCATION_MANAGED))
+	    (!allocation_is_on_device(allocation.kind) && allocation.kind != ALLOCATION_MANAGED))
 		return CUDA_ERROR_INVALID_VALUE;
 	result = context_wait(allocation.context);
 	if (allocation.kind == ALLOCATION_GRAPH) /* the next launch has it again, at the same place */
@@ -289,7 +296,8 @@ CUresult impl_cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStre
 		return CUDA_ERROR_INVALID_VALUE;
 	if (stream_is_captured(stream))
 		return capture_alloc(stream, bytesize, dptr);
-	return device_alloc(stream->context, bytesize, ALLOCATION_DEVICE, dptr);
+	return allocation_create(stream->context, bytesize, ALLOCATION_DEVICE, pool_current(stream->context->device),
+				 dptr);
 }
 
 CUresult impl_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
@@ -301,7 +309,8 @@ CUresult impl_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	if (!allocation_find(dptr, &allocation) || allocation.address != dptr || !is_on_device(allocation.kind))
+	if (!allocation_find(dptr, &allocation) || allocation.address != dptr ||
+	    !allocation_is_on_device(allocation.kind))
 		return CUDA_ERROR_INVALID_VALUE;
 	op = op_new(WORK_FREE);
 	if (!op)
@@ -333,7 +342,7 @@ CUresult graph_memory_create(struct context *context, size_t bytes, struct graph
 
 	if (!memory)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	result = device_alloc(context, bytes, ALLOCATION_GRAPH, &address);
+	result = allocation_create(context, bytes, ALLOCATION_GRAPH, NULL, &address);
 	if (result != CUDA_SUCCESS) {
 		free(memory);
 		return result;
@@ -474,7 +483,7 @@ CUresult impl_cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned
 
 	if (!pdptr || Flags != 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!allocation_find((CUdeviceptr)(uintptr_t)p, &allocation) || is_on_device(allocation.kind))
+	if (!allocation_find((CUdeviceptr)(uintptr_t)p, &allocation) || allocation_is_on_device(allocation.kind))
 		return CUDA_ERROR_INVALID_VALUE;
 	*pdptr = (CUdeviceptr)(uintptr_t)p;
 	return CUDA_SUCCESS;
@@ -508,7 +517,7 @@ CUresult impl_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int
 static CUresult pointer_attribute(CUpointer_attribute attribute, CUdeviceptr ptr, const struct allocation *allocation,
 				  void *data)
 {
-	bool is_host = !is_on_device(allocation->kind);
+	bool is_host = !allocation_is_on_device(allocation->kind);
 
 	switch (attribute) {
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
@@ -547,6 +556,9 @@ static CUresult pointer_attribute(CUpointer_attribute attribute, CUdeviceptr ptr
 		break;
 	case CU_POINTER_ATTRIBUTE_MAPPED:
 		*(int *)data = 1;
+		break;
+	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+		*(CUmemoryPool *)data = (CUmemoryPool)allocation->pool;
 		break;
 	default:
 		return CUDA_ERROR_NOT_SUPPORTED;
@@ -616,5 +628,5 @@ bool address_is_on_device(CUdeviceptr address)
 {
 	struct allocation allocation;
 
-	return pointer_find(address, &allocation) && is_on_device(allocation.kind);
+	return pointer_find(address, &allocation) && allocation_is_on_device(allocation.kind);
 }

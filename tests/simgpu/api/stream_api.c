@@ -8,6 +8,7 @@
 #include "driver.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* --- streams --- */
 
@@ -145,6 +146,59 @@ CUresult impl_cuStreamSynchronize(CUstream hStream)
 	if (result == CUDA_SUCCESS)
 		result = capture_refuse(stream);
 	return result == CUDA_SUCCESS ? stream_wait(stream) : result;
+}
+
+/* --- attributes: kept and given back --- */
+
+static bool is_stream_attribute(CUstreamAttrID attr)
+{
+	return attr == CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW || attr == CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY ||
+	       attr == CU_LAUNCH_ATTRIBUTE_PRIORITY || attr == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP ||
+	       attr == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN;
+}
+
+CUresult impl_cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *param)
+{
+	struct stream *stream;
+	CUresult result = stream_resolve(hStream, context_gated(), &stream);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!param || !is_stream_attribute(attr))
+		return CUDA_ERROR_INVALID_VALUE;
+	stream->attributes[attr] = *param;
+	if (attr == CU_LAUNCH_ATTRIBUTE_PRIORITY)
+		stream->priority = MAX(MIN(param->priority, 0), -5);
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue *value)
+{
+	struct stream *stream;
+	CUresult result = stream_resolve(hStream, context_gated(), &stream);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!value || !is_stream_attribute(attr))
+		return CUDA_ERROR_INVALID_VALUE;
+	*value = stream->attributes[attr];
+	if (attr == CU_LAUNCH_ATTRIBUTE_PRIORITY)
+		value->priority = stream->priority;
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuStreamCopyAttributes(CUstream dstStream, CUstream srcStream)
+{
+	struct stream *to, *from;
+	CUresult result = stream_resolve(dstStream, context_gated(), &to);
+
+	if (result == CUDA_SUCCESS)
+		result = stream_resolve(srcStream, context_gated(), &from);
+	if (result != CUDA_SUCCESS)
+		return result;
+	memmove(to->attributes, from->attributes, sizeof(to->attributes));
+	to->priority = from->priority;
+	return CUDA_SUCCESS;
 }
 
 /* --- host functions --- */
