@@ -125,17 +125,42 @@ uint64_t warpspan_arenas_room(const struct warpspan_arenas *arenas)
 	return arenas->arena_bytes - sizeof(struct warpspan_arena);
 }
 
+uint64_t warpspan_arenas_most_bytes(const struct warpspan_arenas *arenas)
+{
+	const uint64_t words = arenas->words_asked != 0 ? arenas->words_asked : WARPSPAN_WORDS_MOST;
+
+	return sizeof(struct warpspan_segment) + words * WARPSPAN_WORD_BYTES;
+}
+
+static uint64_t opened_of(const struct warpspan_arena *header)
+{
+	return header->tickets >> WARPSPAN_TICKET_UNIT_BITS;
+}
+
 CUresult warpspan_arena_look(struct warpspan_arenas *arenas, struct warpspan_arena_side *side, uint64_t *ret_used_bytes)
 {
-	struct warpspan_arena header;
-	const CUresult result = warpspan_driver_read(&header, side->address, sizeof(header), arenas->stream);
+	struct warpspan_arena header, again;
+	CUresult result = warpspan_driver_read(&header, side->address, sizeof(header), arenas->stream);
+	bool quiet;
 	uint64_t used;
 
 	if (result != CUDA_SUCCESS)
 		return result;
+	quiet = opened_of(&header) == header.closed;
+	if (quiet && !(side->quiet && side->opened == header.closed)) {
+		/* The two are not read at one moment: another warp may have opened and closed between, while one that
+		 * opened before is still open. If no ticket was taken from the first read to the second, they hold. */
+		result = warpspan_driver_read(&again, side->address, sizeof(again), arenas->stream);
+		if (result != CUDA_SUCCESS)
+			return result;
+		quiet = again.tickets == header.tickets;
+		header = again;
+	}
 	used = (header.tickets & WARPSPAN_TICKET_UNIT_MASK) * WARPSPAN_TICKET_UNIT_BYTES;
-	side->opened = header.tickets >> WARPSPAN_TICKET_UNIT_BITS;
+	side->opened = opened_of(&header);
 	side->closed = header.closed;
+	side->quiet = quiet;
+	side->full = used > warpspan_arenas_room(arenas);
 	*ret_used_bytes = used < warpspan_arenas_room(arenas) ? used : warpspan_arenas_room(arenas);
 	return CUDA_SUCCESS;
 }
@@ -193,13 +218,8 @@ CUresult warpspan_arena_clear(struct warpspan_arenas *arenas, struct warpspan_ar
 	side->opened = 0;
 	side->closed = 0;
 	side->n_pending = 0;
+	side->quiet = true;
+	side->full = false;
+	side->implausible = false;
 	return CUDA_SUCCESS;
-}
-
-CUresult warpspan_arenas_pause(struct warpspan_arenas *arenas)
-{
-	const warpspan_u64 none = 0;
-
-	return warpspan_driver_write(arenas->control + offsetof(struct warpspan_control, arena), &none, sizeof(none),
-				     arenas->stream);
 }

@@ -47,9 +47,12 @@ struct warpspan_arena_side {
 	enum warpspan_arena_state state;
 	uint64_t walked_bytes;            /* segments before this offset are written or pending */
 	uint64_t opened, closed;          /* as last read */
+	bool quiet;                       /* as last read: every segment that was opened is closed */
 	struct warpspan_pending *pending; /* by offset */
 	size_t n_pending, pending_capacity;
-	bool stuck; /* the last walk ended for want of memory of ours: it is not done */
+	bool stuck;       /* the last walk ended for want of memory of ours: it is not done */
+	bool full;        /* as last read: more was asked for than there is */
+	bool implausible; /* a kernel of the program overwrote the counters, which was counted */
 };
 
 struct warpspan_arenas {
@@ -74,6 +77,8 @@ struct warpspan_arenas *warpspan_arenas_forget(struct warpspan_arenas *arenas);
 
 /* Bytes of segments an arena has room for. */
 uint64_t warpspan_arenas_room(const struct warpspan_arenas *arenas);
+/* Bytes of the largest segment a warp may take. */
+uint64_t warpspan_arenas_most_bytes(const struct warpspan_arenas *arenas);
 
 /* Reads the arena's counters: *ret_used_bytes of it were handed out. side->opened and closed are updated. */
 CUresult warpspan_arena_look(struct warpspan_arenas *arenas, struct warpspan_arena_side *side,
@@ -86,7 +91,5 @@ bool warpspan_arenas_stage(struct warpspan_arenas *arenas, size_t bytes);
 CUresult warpspan_arenas_swap(struct warpspan_arenas *arenas);
 /* A RETIRED arena, quiet and drained, becomes EMPTY. */
 CUresult warpspan_arena_clear(struct warpspan_arenas *arenas, struct warpspan_arena_side *side);
-/* Warps that open segments from now on record nothing. */
-CUresult warpspan_arenas_pause(struct warpspan_arenas *arenas);
 
 #endif

@@ -12,6 +12,10 @@
  * Segments are handed out in order, so the next one starts where the last one ends. Walking stops at a header that is
  * not there yet. Segments that are walked over while open are remembered in side->pending.
  *
+ * Nothing that a kernel can write to is trusted twice: a kernel of the program that writes out of bounds may hit the
+ * arena between any two looks. What a header said when it was first seen is in side->pending; one that says something
+ * else later was overwritten, is counted and left out.
+ *
  * The order in the file is: what describes the launches, the launches, the sites, the segments. A launch is in the log
  * before its kernel runs, so the log is read after the segments were copied.
  */
@@ -46,6 +50,7 @@ static struct warpspan_drain_totals totals;
 static struct {
 	unsigned char *bytes;
 	size_t used, capacity;
+	uint64_t n_segments, n_records; /* in it; they enter the totals once it is in the file */
 } chunk;
 
 static bool reserve(size_t bytes)
@@ -113,8 +118,13 @@ static void flush(struct warpspan_context *context)
 	for (struct warpspan_module *module = NULL; (module = warpspan_registry_next_module(module)) != NULL;)
 		if (module->context == context)
 			warpspan_sites_write(module, context->arenas->stream);
-	warpspan_output_append(WARPSPAN_CHUNK_SEGMENTS, &part, 1);
+	if (warpspan_output_append(WARPSPAN_CHUNK_SEGMENTS, &part, 1)) {
+		totals.segments += chunk.n_segments;
+		totals.records += chunk.n_records;
+	}
 	chunk.used = 0;
+	chunk.n_segments = 0;
+	chunk.n_records = 0;
 }
 
 /* --- one segment -------------------------------------------------------------------------------------------------- */
@@ -180,6 +190,7 @@ static uint32_t scan(struct warpspan_module *module, const struct warpspan_recor
 	return n;
 }
 
+/* `bytes`: of the segment, as its header said when it was discovered; intact() has compared. */
 static void emit(struct warpspan_context *context, const unsigned char *bytes, bool closed)
 {
 	struct warpspan_stored_segment stored = { .context = context->number };
@@ -209,8 +220,8 @@ static void emit(struct warpspan_context *context, const unsigned char *bytes, b
 	chunk.used += sizeof(stored);
 	memcpy(chunk.bytes + chunk.used, records, (size_t)words * WARPSPAN_WORD_BYTES);
 	chunk.used += (size_t)words * WARPSPAN_WORD_BYTES;
-	totals.segments++;
-	totals.records += n_records;
+	chunk.n_segments++;
+	chunk.n_records += n_records;
 	totals.warps++;
 	if (closed && segment->words > totals.most_words)
 		totals.most_words = segment->words;
@@ -243,8 +254,29 @@ static const struct warpspan_segment *staged(const struct walk *walk, uint64_t w
 	return (const struct warpspan_segment *)(walk->arenas->staging + (offset - window));
 }
 
+/* A kernel of the program has destroyed `n` segments, or more. */
+static void note_overwritten(uint64_t n)
+{
+	warpspan_count(WARPSPAN_COUNTER_overwritten, n);
+	warpspan_log_once(WARPSPAN_LOG_WARN, "the memory of the records was overwritten, by a kernel that writes out "
+					     "of bounds; the records it hit are lost");
+}
+
+/* Whether the header still says what it said when the segment was discovered. State 0: not visible yet. */
+static bool intact(const struct warpspan_segment *segment, const struct warpspan_pending *pending)
+{
+	return segment->magic == WARPSPAN_SEGMENT_MAGIC && segment->segment_bytes == pending->bytes &&
+	       segment->state <= WARPSPAN_SEGMENT_VOID;
+}
+
+static bool is_final(const struct warpspan_segment *segment)
+{
+	return segment->state == WARPSPAN_SEGMENT_CLOSED || segment->state == WARPSPAN_SEGMENT_VOID;
+}
+
 /* The staging buffer holds a copy of `bytes` from `window`. Of the pending segments [first, end), all within it, emits
- * those that are closed (in mode ALL every one) and moves the others down to `first`. *ret_kept: how many. */
+ * those that are closed (in mode ALL every one), leaves out those that were overwritten and moves the others down to
+ * `to`. *ret_kept: how many. */
 static CUresult settle(const struct walk *walk, uint64_t window, size_t bytes, size_t first, size_t end, size_t to,
 		       size_t *ret_kept)
 {
@@ -253,7 +285,7 @@ static CUresult settle(const struct walk *walk, uint64_t window, size_t bytes, s
 	size_t kept = 0;
 
 	for (size_t i = first; i < end; i++) {
-		pending[i].closed = staged(walk, window, pending[i].offset)->state != WARPSPAN_SEGMENT_OPEN;
+		pending[i].closed = is_final(staged(walk, window, pending[i].offset));
 		any = any || pending[i].closed;
 	}
 	if (any && !walk->quiet) {
@@ -270,7 +302,9 @@ static CUresult settle(const struct walk *walk, uint64_t window, size_t bytes, s
 		/* The state may lag behind the counter that says quiet; everything before it is there. */
 		const bool closed = now.closed || walk->quiet;
 
-		if (closed ? segment->state != WARPSPAN_SEGMENT_VOID : walk->mode == WARPSPAN_DRAIN_ALL)
+		if (!intact(segment, &now))
+			note_overwritten(1);
+		else if (closed ? segment->state != WARPSPAN_SEGMENT_VOID : walk->mode == WARPSPAN_DRAIN_ALL)
 			emit(walk->context, (const unsigned char *)segment, closed);
 		else if (!closed)
 			pending[to + kept++] = now;
@@ -325,28 +359,42 @@ static bool push_pending(struct warpspan_arena_side *side, uint64_t offset, uint
 	return true;
 }
 
-/* Appends the segments that lie whole in the staged copy to the pending ones. Returns the bytes they take; 0 with
- * *ret_need set: the first one needs a larger copy. */
-static size_t discover(const struct walk *walk, uint64_t window, size_t bytes, uint64_t left, size_t *ret_need)
+/* Why discover() ended. */
+enum stop {
+	STOP_END,         /* of the copy, or a header that is not there yet */
+	STOP_LARGE,       /* the first segment needs a larger copy */
+	STOP_OVERWRITTEN, /* here is no header, and none will come */
+};
+
+/* What a header in the arena says about the segment that begins there. The area was zero before its warp came. */
+static enum stop judge(const struct walk *walk, const struct warpspan_segment *segment, uint64_t left)
+{
+	if (segment->magic == 0 || (segment->magic == WARPSPAN_SEGMENT_MAGIC && segment->segment_bytes == 0))
+		/* Its warp has not written the header yet, or found no room. */
+		return walk->quiet && !walk->side->full ? STOP_OVERWRITTEN : STOP_END;
+	if (segment->magic != WARPSPAN_SEGMENT_MAGIC || segment->segment_bytes < sizeof(*segment) ||
+	    segment->segment_bytes % WARPSPAN_SEGMENT_ALIGNMENT != 0 || segment->segment_bytes > left ||
+	    segment->segment_bytes > warpspan_arenas_most_bytes(walk->arenas))
+		return STOP_OVERWRITTEN;
+	return STOP_LARGE;
+}
+
+/* Appends the segments that lie whole in the staged copy to the pending ones. Returns the bytes they take; where that
+ * is 0, *ret_stop says why and *ret_need how many bytes the first one has. */
+static size_t discover(const struct walk *walk, uint64_t window, size_t bytes, uint64_t left, enum stop *ret_stop,
+		       size_t *ret_need)
 {
 	size_t at = 0;
 
+	*ret_stop = STOP_END;
 	*ret_need = 0;
 	while (bytes - at >= sizeof(struct warpspan_segment)) {
 		const struct warpspan_segment *segment = staged(walk, window, window + at);
+		const enum stop verdict = judge(walk, segment, left - at);
 
-		if (segment->magic != WARPSPAN_SEGMENT_MAGIC)
-			break; /* its warp has not written the header yet, or found no room */
-		if (segment->segment_bytes < sizeof(*segment) ||
-		    segment->segment_bytes % WARPSPAN_SEGMENT_ALIGNMENT != 0 || segment->segment_bytes > left - at) {
-			warpspan_log_once(WARPSPAN_LOG_WARN,
-					  "the memory of the records was overwritten, by a kernel that "
-					  "writes out of bounds; the rest of it is not decoded");
-			break;
-		}
-		if (segment->segment_bytes > bytes - at) {
-			if (at == 0)
-				*ret_need = segment->segment_bytes;
+		if (verdict != STOP_LARGE || segment->segment_bytes > bytes - at) {
+			*ret_stop = verdict;
+			*ret_need = segment->segment_bytes;
 			break;
 		}
 		walk->side->stuck = !push_pending(walk->side, window + at, segment->segment_bytes);
@@ -368,16 +416,24 @@ static CUresult walk_new(const struct walk *walk, uint64_t used)
 		const uint64_t left = used - window;
 		size_t bytes = left < walk->arenas->staging_bytes ? (size_t)left : walk->arenas->staging_bytes;
 		const size_t first = side->n_pending;
+		enum stop stop;
 		size_t need, n;
 		size_t taken;
 
 		result = copy(walk, window, bytes);
 		if (result != CUDA_SUCCESS)
 			break;
-		taken = discover(walk, window, bytes, left, &need);
-		side->stuck = side->stuck || (need != 0 && !warpspan_arenas_stage(walk->arenas, need));
-		if (need != 0 && !side->stuck)
-			continue;
+		taken = discover(walk, window, bytes, left, &stop, &need);
+		if (taken == 0 && stop == STOP_LARGE && !side->stuck) {
+			side->stuck = !warpspan_arenas_stage(walk->arenas, need);
+			if (!side->stuck)
+				continue;
+		}
+		if (taken == 0 && stop == STOP_OVERWRITTEN) {
+			/* Where the next one begins is not known. Those opened from now on begin at `used`. */
+			note_overwritten(1);
+			side->walked_bytes = used;
+		}
 		if (taken == 0)
 			break;
 		result = settle(walk, window, bytes, first, side->n_pending, first, &n);
@@ -399,7 +455,14 @@ static CUresult drain_side(struct walk *walk, struct warpspan_drain_result *foun
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	walk->quiet = side->opened == side->closed;
+	walk->quiet = side->quiet;
+	if (!side->implausible &&
+	    (used < side->walked_bytes ||
+	     (side->closed > side->opened && side->opened == opened_before && side->closed == closed_before))) {
+		/* More closed than opened, twice: it was no change between the reads of the two. */
+		side->implausible = true;
+		note_overwritten(1);
+	}
 	found->moved = found->moved || side->opened != opened_before || side->closed != closed_before;
 	found->unfinished = found->unfinished || !walk->quiet;
 	if (side->closed == closed_before && side->n_pending <= side->opened - side->closed && !side->stuck &&
@@ -459,8 +522,7 @@ static CUresult turn(struct warpspan_arenas *arenas)
 	struct warpspan_arena_side *other = &arenas->side[(arenas->active + 1) % WARPSPAN_N_ARENAS];
 	CUresult result;
 
-	if (other->state == WARPSPAN_ARENA_RETIRED && other->opened == other->closed && other->n_pending == 0 &&
-	    !other->stuck) {
+	if (other->state == WARPSPAN_ARENA_RETIRED && other->quiet && other->n_pending == 0 && !other->stuck) {
 		result = warpspan_arena_clear(arenas, other);
 		if (result != CUDA_SUCCESS)
 			return result;

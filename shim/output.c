@@ -189,14 +189,15 @@ static void fail(const char *text)
 	warpspan_error("%s; what was written so far is kept, nothing more is recorded", text);
 }
 
-void warpspan_output_append(enum warpspan_chunk_type type, const struct iovec *parts, int n_parts)
+bool warpspan_output_append(enum warpspan_chunk_type type, const struct iovec *parts, int n_parts)
 {
 	struct warpspan_error error = { 0 };
 
 	if (failed || writer == NULL)
-		return;
+		return false;
 	if (warpspan_writer_append(writer, type, parts, n_parts, &error) < 0)
 		fail(error.text);
+	return !failed;
 }
 
 void warpspan_output_meta(const char *key, struct cJSON *object)

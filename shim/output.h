@@ -28,8 +28,9 @@ bool warpspan_output_create(const char *template, unsigned session);
 /* The path of the capture; "" before there is one. */
 const char *warpspan_output_path(void);
 
-/* Append a chunk. The first failure is said on stderr; from then on nothing is written, and output_failed() is true. */
-void warpspan_output_append(enum warpspan_chunk_type type, const struct iovec *parts, int n_parts);
+/* Append a chunk. True: it is in the file. The first failure is said on stderr; from then on nothing is written, and
+ * output_failed() is true. */
+bool warpspan_output_append(enum warpspan_chunk_type type, const struct iovec *parts, int n_parts);
 /* META: {key: object}. Takes the object, which may be NULL: no memory. */
 void warpspan_output_meta(const char *key, struct cJSON *object);
 bool warpspan_output_failed(void);
