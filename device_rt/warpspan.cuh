@@ -166,11 +166,13 @@ template <class T> __device__ __forceinline__ void store(T &value, T now)
 	*static_cast<volatile T *>(&value) = now;
 }
 
-/* Room for records this warp asks for, in words: the same for every warp of a grid. A grid may fill a quarter of the
- * arena, so that the next ones find room before the host has swapped arenas; unless that leaves a warp fewer than
- * `words_enough`, in which case the grid may have it all. Floating point keeps two 64-bit divisions out of the kernel;
- * the margin keeps the rounding on the safe side. */
-__device__ __forceinline__ warpspan_u32 segment_words(const struct warpspan_control *control)
+/* Room for records this warp asks for, in words. A grid may fill a quarter of the arena, so that the next ones find
+ * room before the host has swapped arenas; unless that leaves a warp fewer than `words_enough`, in which case the grid
+ * may have it all. Once the arena fills up (not `generous`), a warp gets what its like have been seen to need and half
+ * as much again: many small launches then fit where each would have taken a thousand words and used a few. Floating
+ * point keeps two 64-bit divisions out of the kernel; the margin keeps the rounding on the safe side. */
+__device__ __forceinline__ warpspan_u32 segment_words(const struct warpspan_control *control, warpspan_u32 open_site,
+						      bool generous)
 {
 	const warpspan_u32 asked = control->words_asked;
 	if (asked != 0)
@@ -183,9 +185,23 @@ __device__ __forceinline__ warpspan_u32 segment_words(const struct warpspan_cont
 	const float word = 1.0f / static_cast<float>(WARPSPAN_WORD_BYTES);
 	float words = fminf((share - head) * word, static_cast<float>(control->words_enough));
 	words = fmaxf(words, (share * 0.25f - head) * word);
+	const warpspan_u32 hint = generous ? 0 : load(control->hints[WARPSPAN_HINT_INDEX(open_site)]);
+	if (hint != 0)
+		words = fminf(words, static_cast<float>(WARPSPAN_HINT_WORDS(hint)));
 	words = fmaxf(words, static_cast<float>(control->words_least));
 	words = fminf(words, static_cast<float>(control->words_most));
 	return static_cast<warpspan_u32>(words) & ~1u; /* segments stay 16-byte aligned */
+}
+
+/* Remembers how much a warp made, for the next ones. */
+__device__ __forceinline__ void leave_hint(warpspan_u32 open_site, warpspan_u32 words)
+{
+	struct warpspan_control *control = reinterpret_cast<struct warpspan_control *>(load(warpspan_ctx.control));
+	if (control == nullptr)
+		return;
+	warpspan_u32 *hint = &control->hints[WARPSPAN_HINT_INDEX(open_site)];
+	if (load(*hint) < words)
+		atomicMax(hint, words);
 }
 
 /* A segment pointer that says: this lane records, but the arena was full. */
@@ -194,11 +210,11 @@ __device__ __forceinline__ struct warpspan_segment *refused()
 	return reinterpret_cast<struct warpspan_segment *>(1);
 }
 
-/* Takes room in the arena in use. Null when the host pauses recording, refused() when there is no room. */
+/* Takes room in the arena in use, *ret_bytes of it, header included. Null when the host pauses recording, refused()
+ * when there is no room. */
 __device__ __forceinline__ struct warpspan_segment *reserve_segment(const struct warpspan_control *control,
-								    warpspan_u32 bytes)
+								    warpspan_u32 open_site, warpspan_u32 *ret_bytes)
 {
-	const warpspan_u32 units = bytes / WARPSPAN_TICKET_UNIT_BYTES;
 	const warpspan_u64 arena_units =
 		(control->arena_bytes - sizeof(struct warpspan_arena)) / WARPSPAN_TICKET_UNIT_BYTES;
 	for (;;) {
@@ -206,8 +222,14 @@ __device__ __forceinline__ struct warpspan_segment *reserve_segment(const struct
 		struct warpspan_arena *arena = reinterpret_cast<struct warpspan_arena *>(address);
 		if (arena == nullptr)
 			return nullptr;
-		/* A look first: a full arena is not written to, so its counters cannot run over. */
-		if ((load(arena->tickets) & WARPSPAN_TICKET_UNIT_MASK) + units > arena_units)
+		const warpspan_u64 used = load(arena->tickets) & WARPSPAN_TICKET_UNIT_MASK;
+		const warpspan_u32 bytes =
+			static_cast<warpspan_u32>(sizeof(struct warpspan_segment)) +
+			segment_words(control, open_site, used * WARPSPAN_GENEROUS_PART < arena_units) *
+				WARPSPAN_WORD_BYTES;
+		const warpspan_u32 units = bytes / WARPSPAN_TICKET_UNIT_BYTES;
+		/* A full arena is not written to, so its counters cannot run over. */
+		if (used + units > arena_units)
 			return refused();
 		const warpspan_u64 first =
 			add(&arena->tickets, WARPSPAN_TICKET_OPENED_ONE | units) & WARPSPAN_TICKET_UNIT_MASK;
@@ -221,6 +243,7 @@ __device__ __forceinline__ struct warpspan_segment *reserve_segment(const struct
 		const bool current = load(control->arena) == address;
 		if (fits && current) {
 			segment->close_timer = address; /* kept here rather than in two registers */
+			*ret_bytes = bytes;
 			return segment;
 		}
 		if (fits) {
@@ -309,22 +332,22 @@ public:
 			reinterpret_cast<const struct warpspan_control *>(detail::load(warpspan_ctx.control));
 		if (control == nullptr || detail::read_lane() != static_cast<warpspan_u32>(__ffs(__activemask()) - 1))
 			return;
-		const warpspan_u32 head = static_cast<warpspan_u32>(sizeof(struct warpspan_segment));
-		const warpspan_u32 room = detail::segment_words(control) * WARPSPAN_WORD_BYTES;
-		struct warpspan_segment *segment = detail::reserve_segment(control, head + room);
+		warpspan_u32 bytes = 0;
+		struct warpspan_segment *segment = detail::reserve_segment(control, open_site_, &bytes);
 		if (segment == nullptr)
 			return;
 		base_ = reinterpret_cast<char *>(segment + 1);
 		if (segment == detail::refused())
 			return;
-		limit_ = room;
-		detail::fill_segment(segment, head + room, open_site_);
+		limit_ = bytes - static_cast<warpspan_u32>(sizeof(struct warpspan_segment));
+		detail::fill_segment(segment, bytes, open_site_);
 	}
 
 	__device__ __forceinline__ ~recorder()
 	{
 		if (base_ == nullptr)
 			return;
+		detail::leave_hint(open_site_, offset_ / WARPSPAN_WORD_BYTES);
 		struct warpspan_segment *segment = reinterpret_cast<struct warpspan_segment *>(base_) - 1;
 		if (segment != detail::refused())
 			detail::close_segment(segment, offset_ / WARPSPAN_WORD_BYTES, values_);

@@ -201,19 +201,27 @@ struct warpspan_loss {
 };
 WARPSPAN_ASSERT(sizeof(struct warpspan_loss) == 32);
 
+/* What warps made before tells how much room the next ones need: per WS_OPEN site, which shares its entry with the few
+ * others of the same (low word / 16) % N. */
+#define WARPSPAN_N_HINTS          256u
+#define WARPSPAN_HINT_INDEX(site) ((site) / WARPSPAN_SITE_ALIGNMENT % WARPSPAN_N_HINTS)
+#define WARPSPAN_HINT_WORDS(hint) ((hint) + (hint) / 2u + 16u) /* room for a warp where others made `hint` words */
+#define WARPSPAN_GENEROUS_PART    8u /* while less than 1/8 of the arena is used, hints do not matter */
+
 struct warpspan_control {
 	warpspan_u64 arena;       /* device address of the arena in use; 0: record nothing */
 	warpspan_u64 arena_bytes; /* size of each arena, a multiple of 16 */
 	warpspan_u32
-		words_asked; /* words each warp gets; 0: derived from arena and grid, within the two bounds below */
+		words_asked; /* words each warp gets, even; 0: derived from arena, grid and hints, within the bounds */
 	warpspan_u32 words_least;  /* a derived segment has at least this many words ... */
 	warpspan_u32 words_most;   /* ... and at most this many */
 	warpspan_u32 words_enough; /* up to this many a grid may fill the whole arena; beyond, a quarter of it */
 	warpspan_u64 reserved[12];
 	struct warpspan_loss losses[WARPSPAN_N_LOSSES];
+	warpspan_u32 hints[WARPSPAN_N_HINTS]; /* the most words a warp made; 0: none has ended yet */
 };
 WARPSPAN_ASSERT_OFFSET(warpspan_control, losses, 128);
-WARPSPAN_ASSERT(sizeof(struct warpspan_control) == 128 + 32 * WARPSPAN_N_LOSSES);
+WARPSPAN_ASSERT(sizeof(struct warpspan_control) == 128 + 32 * WARPSPAN_N_LOSSES + 4 * WARPSPAN_N_HINTS);
 
 #define WARPSPAN_CTX_SYMBOL  "warpspan_ctx"
 #define WARPSPAN_CTX_MAGIC   0x4e41505350524157ull /* "WARPSPAN" */

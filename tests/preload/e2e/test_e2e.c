@@ -224,6 +224,38 @@ static void check_small_buffer(const char *name)
 	warpspan_model_destroy(model);
 }
 
+static void the_smallest_buffer_keeps_count_of_everything(void **state)
+{
+	static const char *const names[] = { "saxpy", "pipeline", "streams" };
+	for (unsigned i = 0; i < 3; i++) {
+		struct run_result result;
+		run_recorded(example(names[i]), names[i], (const char *[3]){ "WARPSPAN_BUFFER=64K" }, &result);
+		assert_int_equal(result.exit_status, 0);
+		struct warpspan_model *model = load(names[i]);
+		assert_int_equal(model->n_records + model->n_lost_records, example_records(names[i]));
+		if (model->n_lost_records > 0)
+			assert_holds(result.err, "insufficient space");
+		run_result_finish(&result);
+		warpspan_model_destroy(model);
+	}
+}
+
+/* Segments shrink to what the kernel was seen to need: all fit, whether the collector comes by or not. */
+static void many_small_launches_lose_nothing(void **state)
+{
+	struct run_result result;
+	uint64_t count, warps;
+	run_recorded(program("small_launches"), "small", (const char *[3]){ "WARPSPAN_FORMAT=none" }, &result);
+	assert_string_equal(result.out, "small_launches: 4000, no error\n");
+	run_result_finish(&result);
+	struct warpspan_model *model = load("small");
+	region_count(model, "step", &count, &warps);
+	assert_int_equal(count, 16000);
+	assert_int_equal(model->n_lost_records, 0);
+	assert_int_equal(model->n_lost_warps, 0);
+	warpspan_model_destroy(model);
+}
+
 static void a_small_buffer_loses_exactly_what_it_says_in_pipeline(void **state)
 {
 	check_small_buffer("pipeline");
@@ -347,9 +379,9 @@ static double now_s(void)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* The program says that it has synchronised; from then on its records are in the capture within 100 ms. Tried for 5 s,
- * since this machine may be busy; the time it took is printed. */
-static void check_running(const char *how)
+/* The program says that it has synchronised; returns how long after that its 8 regions were in the capture, in seconds.
+ */
+static double latency_of_running(const char *how)
 {
 	int in[2], out[2];
 	char out_setting[PATH_BYTES], line[256] = "";
@@ -386,8 +418,7 @@ static void check_running(const char *how)
 		if (count != 8)
 			usleep(2000);
 	}
-	printf("records of a running program were in the capture %.0f ms after its synchronisation\n",
-	       (now_s() - synchronised) * 1000);
+	const double latency = now_s() - synchronised;
 	assert_int_equal(count, 8);
 	struct run_result report;
 	run_program(&(struct run){ .arguments = { command, "report", in_folder(file) } }, &report);
@@ -399,6 +430,20 @@ static void check_running(const char *how)
 	close(out[0]);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	assert_int_equal(unlink(in_folder(file)), 0);
+	return latency;
+}
+
+/* Within 100 ms; the machine may be busy, so one run of five has to show it. */
+static void check_running(const char *how)
+{
+	double best = 1e9;
+	for (int i = 0; i < 5 && best > 0.1; i++) {
+		const double latency = latency_of_running(how);
+		best = latency < best ? latency : best;
+	}
+	printf("records of a running program were in the capture %.0f ms after its synchronisation\n", best * 1000);
+	assert_true(best <= 0.1);
 }
 
 static void records_are_in_the_capture_soon_after_a_synchronisation(void **state)
@@ -538,6 +583,8 @@ int main(int argc, char **argv)
 		T(streams_is_recorded_exactly_and_does_not_notice),
 		T(the_same_program_gives_the_same_timestamps),
 		T(every_slice_says_where_it_is_in_the_source),
+		T(the_smallest_buffer_keeps_count_of_everything),
+		T(many_small_launches_lose_nothing),
 		T(a_small_buffer_loses_exactly_what_it_says_in_pipeline),
 		T(a_small_buffer_loses_exactly_what_it_says_in_streams),
 		T(a_small_derived_segment_keeps_the_beginning_of_every_warp),
