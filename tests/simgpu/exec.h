@@ -27,6 +27,10 @@
 /* Shared memory of block r of a cluster, seen from any of its blocks: (r + 1) << SIM_RANK_SHIFT. */
 #define SIM_RANK_SHIFT SIM_SHARED_LIMIT_SHIFT
 
+/* What the system keeps for itself of a block's shared memory, zero at the start; cooperative groups uses some of it. */
+#define SIM_RESERVED_SHARED_BYTES  1024u
+#define SIM_RESERVED_SHARED_OFFSET ((1u << SIM_SHARED_LIMIT_SHIFT) - SIM_RESERVED_SHARED_BYTES)
+
 /* The workspace of a cooperative launch, and where in the parameter segment it is. */
 #define SIM_WORKSPACE_WORDS  16
 #define SIM_WORKSPACE_OFFSET (1u << 31)
@@ -63,7 +67,7 @@ struct sim_frame {
 	uint32_t depth;
 	uint32_t id;
 	uint32_t mask; /* lanes that have not returned */
-	uint32_t local_base;
+	uint32_t local_base, local_top; /* its local memory; the top moves with alloca */
 };
 
 enum sim_warp_event {
@@ -158,6 +162,7 @@ struct sim_block {
 	uint64_t generation;
 	uint8_t *shared;
 	uint32_t shared_bytes;
+	_Alignas(16) uint8_t reserved[SIM_RESERVED_SHARED_BYTES];
 	uint32_t n_threads, n_warps, n_live_warps;
 	struct sim_barrier barriers[SIM_N_BARRIERS];
 	struct sim_block *next_free, *next_all;
@@ -248,6 +253,9 @@ void block_warp_ended(struct sim_block *block, uint64_t cycle);
 void cluster_check(struct sim_cluster *cluster);
 /* exec_warp.c: the handler of bar.warp.sync. */
 ptx_exec_fn *warp_sync_handler(void);
+/* exec_matrix.c: what the warp does together, once its lanes have met. */
+bool is_matrix_op(const struct ptx_insn *insn);
+void matrix_run(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t mask);
 /* The block and offset of the mbarrier that memory operand `memory` of a lane names; NULL after a fault. */
 struct sim_block *mbarrier_at(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t memory, uint32_t lane,
 			      uint32_t *ret_offset);
@@ -370,6 +378,8 @@ static inline uint32_t first_lane(uint32_t mask)
 /* exec_memory.c: host pointer for `bytes` at an address of a lane; NULL after raising the fault. */
 void *lane_pointer(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t lane, uint8_t space, uint64_t address,
 		   uint32_t bytes);
+/* exec_memory.c: a result that arrives `latency` (PTX_COST_LATENCY_...) after now. */
+void warp_note_load(struct sim_warp *warp, uint32_t latency);
 /* The same for a range of any length, without a check of its alignment. */
 void *lane_range(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t lane, uint8_t space, uint64_t address,
 		 uint32_t bytes);

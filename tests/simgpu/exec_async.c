@@ -26,6 +26,18 @@ static void copy_lane(uint8_t *to, const uint8_t *from, uint32_t bytes)
 		to[i] = from[i];
 }
 
+/* The third operand of cp.async: as many bytes as it says, none where it is a true predicate. */
+static uint32_t bytes_to_read(const struct sim_warp *warp, const struct ptx_insn *insn, uint32_t lane, uint32_t bytes)
+{
+	const struct ptx_operand *option = &insn->o[3];
+
+	if (option->kind == PTX_OPERAND_NONE)
+		return bytes;
+	if (option->bytes == 0)
+		return read_lane(warp, option, lane) != 0 ? 0 : bytes;
+	return (uint32_t)read_lane(warp, option, lane);
+}
+
 /* cp.async [shared], [global], size {, bytes to read: the rest is zero} */
 HANDLER(copy)
 {
@@ -34,7 +46,7 @@ HANDLER(copy)
 	FOR_EACH_LANE(lane, mask)
 	{
 		uint32_t bytes = (uint32_t)read_lane(warp, &insn->o[2], lane);
-		uint32_t n = insn->o[3].kind == PTX_OPERAND_NONE ? bytes : (uint32_t)read_lane(warp, &insn->o[3], lane);
+		uint32_t n = bytes_to_read(warp, insn, lane, bytes);
 		uint8_t *to;
 		const uint8_t *from;
 
@@ -187,8 +199,157 @@ HANDLER(bulk_wait)
 		wait_until(warp, warp->bulk_ready);
 }
 
+/* The copy of bulk_to_mbarrier to the same place in each block of the mask, and the news to the mbarrier of each. */
+HANDLER(bulk_multicast)
+{
+	FOR_EACH_LANE(lane, mask)
+	{
+		uint32_t bytes = (uint32_t)read_lane(warp, &insn->o[2], lane), offset, to_offset;
+		uint32_t blocks = (uint32_t)read_lane(warp, &insn->o[4], lane);
+		struct sim_cluster *cluster = warp->block->cluster;
+		const uint8_t *from;
+		uint8_t *to;
+
+		if (mbarrier_at(warp, insn, 2, lane, &offset) == NULL ||
+		    !bulk_sides(warp, insn, lane, bytes, &to, &from))
+			return;
+		shared_block(warp, lane_address(warp, insn, 0, lane), &to_offset);
+		FOR_EACH_LANE(rank, blocks)
+		{
+			struct sim_block *block = rank < cluster->n_blocks ? cluster->blocks[rank] : NULL;
+
+			if (block == NULL) {
+				warp_fault(warp, insn, lane, SIM_ILLEGAL_ADDRESS, "no block %u in the cluster", rank);
+				return;
+			}
+			copy_lane(block->shared + to_offset, from, bytes);
+			if (!queue_deferred(warp->launch, block, warp_time(warp, bulk_ready(warp, bytes)), offset, 0,
+					    bytes)) {
+				warp_fault(warp, insn, lane, SIM_NO_MEMORY, "out of host memory");
+				return;
+			}
+		}
+	}
+}
+
+/* cp.reduce.async.bulk: element by element, each atomic. */
+HANDLER(bulk_reduce)
+{
+	uint32_t size = ptx_type_bytes[insn->types[0]];
+
+	FOR_EACH_LANE(lane, mask)
+	{
+		uint32_t bytes = (uint32_t)read_lane(warp, &insn->o[2], lane), offset;
+		struct sim_block *block = NULL;
+		const uint8_t *from;
+		uint8_t *to;
+
+		if (has_flag(insn, F(MBAR_TX))) {
+			block = mbarrier_at(warp, insn, 2, lane, &offset);
+			if (block == NULL)
+				return;
+		}
+		if (!bulk_sides(warp, insn, lane, bytes, &to, &from))
+			return;
+		for (uint32_t i = 0; i < bytes; i += size) {
+			uint64_t value = 0;
+
+			memcpy(&value, from + i, size);
+			atomic_apply(insn, to + i, value);
+		}
+		if (bulk_ready(warp, bytes) > warp->bulk_ready)
+			warp->bulk_ready = bulk_ready(warp, bytes);
+		if (block != NULL && !queue_deferred(warp->launch, block, warp_time(warp, bulk_ready(warp, bytes)),
+						     offset, 0, bytes)) {
+			warp_fault(warp, insn, lane, SIM_NO_MEMORY, "out of host memory");
+			return;
+		}
+	}
+}
+
+HANDLER(bulk_prefetch)
+{
+}
+
+/* st.async and red.async: stores to a block of the cluster, of which its mbarrier hears. */
+static void store_async(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t mask, bool is_red)
+{
+	const struct ptx_operand *elements = &warp->frame->function->elements[insn->o[1].offset];
+	uint32_t size = ptx_type_bytes[insn->types[0]], bytes = size * insn->n_elements;
+	uint64_t time = warp_time(warp, warp->cycle + sim_cost_cycles[PTX_COST_LATENCY_ASYNC]);
+
+	FOR_EACH_LANE(lane, mask)
+	{
+		uint32_t offset;
+		uint8_t *to = lane_pointer(warp, insn, lane, PTX_M_CLUSTER, lane_address(warp, insn, 0, lane), bytes);
+		struct sim_block *block = to == NULL ? NULL : mbarrier_at(warp, insn, 1, lane, &offset);
+
+		if (block == NULL)
+			return;
+		for (uint32_t i = 0; i < insn->n_elements; i++) {
+			uint64_t value = read_lane(warp, &elements[i], lane);
+
+			if (is_red)
+				atomic_apply(insn, to + i * size, value);
+			else
+				memcpy(to + i * size, &value, size);
+		}
+		if (!queue_deferred(warp->launch, block, time, offset, 0, bytes)) {
+			warp_fault(warp, insn, lane, SIM_NO_MEMORY, "out of host memory");
+			return;
+		}
+	}
+}
+
+HANDLER(st_async)
+{
+	store_async(warp, insn, mask, false);
+}
+
+HANDLER(red_async)
+{
+	store_async(warp, insn, mask, true);
+}
+
+static bool is_async_store(struct ptx_insn *insn)
+{
+	insn->properties |= PTX_ORDERED;
+	return has_flag(insn, F(MBAR_TX)) && insn->n_spaces == 1 && insn->spaces[0] == PTX_M_CLUSTER;
+}
+
+bool select_st_async(struct ptx_insn *insn)
+{
+	uint32_t bytes = ptx_type_bytes[insn->types[0]];
+
+	insn->run = st_async;
+	return is_async_store(insn) && (bytes == 4 || bytes == 8) && insn->n_elements <= 4;
+}
+
+bool select_red_async(struct ptx_insn *insn)
+{
+	uint8_t type = insn->types[0];
+
+	insn->run = red_async;
+	return is_async_store(insn) && insn->n_elements == 1 && atomic_supported(insn) &&
+	       ptx_type_class[type] != PTX_CLASS_F;
+}
+
+static bool select_bulk_reduce(struct ptx_insn *insn)
+{
+	insn->run = bulk_reduce;
+	return insn->n_spaces == 2 && insn->spaces[1] == PTX_M_SHARED &&
+	       insn->spaces[0] == (has_flag(insn, F(MBAR_TX)) ? PTX_M_CLUSTER : PTX_M_GLOBAL) &&
+	       has_flag(insn, F(MBAR_TX)) != has_flag(insn, F(BULK_GROUP)) && atomic_supported(insn);
+}
+
 static bool select_bulk(struct ptx_insn *insn)
 {
+	if (has_flag(insn, F(REDUCE)))
+		return select_bulk_reduce(insn);
+	if (insn->actions[0] == PTX_M_PREFETCH) {
+		insn->run = bulk_prefetch;
+		return true;
+	}
 	if (insn->actions[0] == PTX_M_COMMIT_GROUP) {
 		insn->run = bulk_commit;
 		return true;
@@ -200,7 +361,7 @@ static bool select_bulk(struct ptx_insn *insn)
 	if (insn->n_spaces != 2 || insn->actions[0] != PTX_M_NONE)
 		return false;
 	if (has_flag(insn, F(MBAR_TX))) {
-		insn->run = bulk_to_mbarrier;
+		insn->run = has_flag(insn, F(MULTICAST)) ? bulk_multicast : bulk_to_mbarrier;
 		return insn->spaces[0] == PTX_M_CLUSTER || insn->spaces[0] == PTX_M_SHARED;
 	}
 	insn->run = bulk_to_global;
@@ -227,6 +388,8 @@ bool select_cp(struct ptx_insn *insn)
 		insn->run = wait_all;
 		return true;
 	case PTX_M_NONE:
+		if (insn->o[3].kind != PTX_OPERAND_NONE && insn->o[3].bytes == 8)
+			insn->o[3].kind = PTX_OPERAND_NONE; /* the cache policy */
 		insn->run = copy;
 		insn->properties &= (uint8_t)~PTX_ORDERED;
 		return insn->n_spaces == 2;

@@ -10,6 +10,7 @@
 #include "half.h"
 
 #include <math.h>
+#include <pthread.h>
 
 static int host_order(uint8_t sem)
 {
@@ -181,48 +182,121 @@ static void fence_after(const struct ptx_insn *insn)
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
 
+static const struct ptx_operand *elements_of(const struct sim_warp *warp, const struct ptx_operand *operand)
+{
+	return &warp->frame->function->elements[operand->offset];
+}
+
+static bool is_shared_space(uint8_t space)
+{
+	return space == PTX_M_SHARED || space == PTX_M_CLUSTER;
+}
+
+/* Where a lane's operation is; NULL after a fault. */
+static uint8_t *atomic_pointer(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t lane)
+{
+	uint32_t bytes = (uint32_t)ptx_type_bytes[insn->types[0]] * insn->n_elements;
+
+	return lane_pointer(warp, insn, lane, insn->spaces[0], lane_address(warp, insn, 0, lane), bytes);
+}
+
+static void finish_atom(struct sim_warp *warp, const struct ptx_insn *insn)
+{
+	fence_after(insn);
+	if (insn->actions[0] == PTX_M_CAS || insn->actions[0] == PTX_M_EXCH)
+		warp_note_spin(warp, 16);
+	warp_note_load(warp, is_shared_space(insn->spaces[0]) ? PTX_COST_LATENCY_SHARED : PTX_COST_LATENCY_ATOMIC);
+}
+
+/* A vector's elements are atomic one by one. */
 HANDLER(atom)
 {
+	const struct ptx_operand *to = elements_of(warp, &insn->o[0]), *from = elements_of(warp, &insn->o[2]);
+	const struct ptx_operand *other = elements_of(warp, &insn->o[3]);
 	uint32_t bytes = ptx_type_bytes[insn->types[0]];
 	bool is_cas = insn->actions[0] == PTX_M_CAS;
-	bool is_shared = insn->spaces[0] == PTX_M_SHARED || insn->spaces[0] == PTX_M_CLUSTER;
-	uint64_t ready;
 
 	fence_before(insn);
 	FOR_EACH_LANE(lane, mask)
 	{
-		void *at = lane_pointer(warp, insn, lane, insn->spaces[0], lane_address(warp, insn, 0, lane), bytes);
-		uint64_t first, second;
+		uint8_t *at = atomic_pointer(warp, insn, lane);
 
 		if (at == NULL)
 			return;
-		first = read_lane(warp, &insn->o[2], lane);
-		second = is_cas ? read_lane(warp, &insn->o[3], lane) : 0;
-		write_lane(warp, &insn->o[0], lane,
-			   is_cas ? apply(insn, at, second, first) : apply(insn, at, first, 0));
+		for (uint32_t i = 0; i < insn->n_elements; i++) {
+			uint64_t first = read_lane(warp, &from[i], lane);
+			uint64_t second = is_cas ? read_lane(warp, other, lane) : 0;
+
+			write_lane(warp, &to[i], lane,
+				   is_cas ? apply(insn, at, second, first) : apply(insn, at + i * bytes, first, 0));
+		}
 	}
-	fence_after(insn);
-	if (is_cas || insn->actions[0] == PTX_M_EXCH)
-		warp_note_spin(warp, 16);
-	ready = warp->cycle + sim_cost_cycles[is_shared ? PTX_COST_LATENCY_SHARED : PTX_COST_LATENCY_ATOMIC];
-	if (ready > warp->load_ready)
-		warp->load_ready = ready;
+	finish_atom(warp, insn);
 }
 
 HANDLER(red)
 {
+	const struct ptx_operand *from = elements_of(warp, &insn->o[1]);
 	uint32_t bytes = ptx_type_bytes[insn->types[0]];
 
 	fence_before(insn);
 	FOR_EACH_LANE(lane, mask)
 	{
-		void *at = lane_pointer(warp, insn, lane, insn->spaces[0], lane_address(warp, insn, 0, lane), bytes);
+		uint8_t *at = atomic_pointer(warp, insn, lane);
 
 		if (at == NULL)
 			return;
-		apply(insn, at, read_lane(warp, &insn->o[1], lane), 0);
+		for (uint32_t i = 0; i < insn->n_elements; i++)
+			apply(insn, at + i * bytes, read_lane(warp, &from[i], lane), 0);
 	}
 	fence_after(insn);
+}
+
+static sim_u128 read_128(const struct sim_warp *warp, const struct ptx_operand *operand, uint32_t lane)
+{
+	const uint64_t *words = LANES_OF(const uint64_t, warp, *operand) + (size_t)2 * lane;
+
+	return (sim_u128)words[1] << 64 | words[0];
+}
+
+/* exch and cas of 16 bytes. The host may not have the instruction, so one lock stands for it: nothing but another
+ * such instruction is atomic with it, which is what PTX promises of an access of another size. */
+HANDLER(atom_128)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	const struct ptx_operand *to = elements_of(warp, &insn->o[0]), *from = elements_of(warp, &insn->o[2]);
+	const struct ptx_operand *other = elements_of(warp, &insn->o[3]);
+
+	fence_before(insn);
+	FOR_EACH_LANE(lane, mask)
+	{
+		uint8_t *at = atomic_pointer(warp, insn, lane);
+		uint64_t old[2];
+		sim_u128 next;
+
+		if (at == NULL)
+			return;
+		pthread_mutex_lock(&lock);
+		memcpy(old, at, sizeof(old));
+		next = read_128(warp, from, lane);
+		if (insn->actions[0] == PTX_M_CAS)
+			next = next == ((sim_u128)old[1] << 64 | old[0]) ? read_128(warp, other, lane)
+									  : (sim_u128)old[1] << 64 | old[0];
+		memcpy(at, &next, sizeof(next));
+		pthread_mutex_unlock(&lock);
+		memcpy(LANES_OF(uint64_t, warp, *to) + (size_t)2 * lane, old, sizeof(old));
+	}
+	finish_atom(warp, insn);
+}
+
+static bool is_word(uint8_t type)
+{
+	return type == PTX_U32 || type == PTX_S32 || type == PTX_U64 || type == PTX_S64;
+}
+
+static bool is_half(uint8_t type)
+{
+	return type == PTX_F16 || type == PTX_BF16 || type == PTX_F16X2 || type == PTX_BF16X2;
 }
 
 static bool action_supported(uint8_t action, uint8_t type)
@@ -242,29 +316,57 @@ static bool action_supported(uint8_t action, uint8_t type)
 	case PTX_M_DEC:
 		return type == PTX_U32;
 	case PTX_M_ADD:
-		return (class == PTX_CLASS_F && type != PTX_TF32) ||
-		       ((class == PTX_CLASS_U || class == PTX_CLASS_S) && type != PTX_U16X2 && type != PTX_S16X2 &&
-			bytes >= 4);
+		return type == PTX_F32 || type == PTX_F64 || is_half(type) || is_word(type);
 	case PTX_M_MIN:
 	case PTX_M_MAX:
-		return (class == PTX_CLASS_F && bytes <= 4 && type != PTX_TF32 && type != PTX_F32) ||
-		       ((class == PTX_CLASS_U || class == PTX_CLASS_S) && type != PTX_U16X2 && type != PTX_S16X2 &&
-			bytes >= 4);
+		return is_half(type) || is_word(type);
 	default:
 		return false;
 	}
 }
 
+/* Vectors are of floats in global memory, 16 bytes at most. */
+static bool vector_supported(const struct ptx_insn *insn)
+{
+	uint8_t type = insn->types[0];
+
+	if (insn->n_elements == 1)
+		return true;
+	return (type == PTX_F32 || is_half(type)) && ptx_type_bytes[type] * insn->n_elements <= 16 &&
+	       !is_shared_space(insn->spaces[0]) && insn->actions[0] != PTX_M_CAS && insn->actions[0] != PTX_M_EXCH;
+}
+
 bool select_atom(struct ptx_insn *insn)
 {
-	insn->run = atom;
-	return action_supported(insn->actions[0], insn->types[0]) && insn->n_spaces <= 1 &&
-	       (insn->actions[0] == PTX_M_CAS) == (insn->o[3].kind != PTX_OPERAND_NONE);
+	bool is_cas = insn->actions[0] == PTX_M_CAS;
+
+	/* What stands behind the operands of an operation with one value is the cache policy. */
+	if (!is_cas && has_flag(insn, PTX_FLAG(CACHE_HINT)))
+		insn->o[3].kind = PTX_OPERAND_NONE;
+	if (insn->n_spaces > 1 || !vector_supported(insn) || is_cas != (insn->o[3].kind != PTX_OPERAND_NONE))
+		return false;
+	insn->run = insn->types[0] == PTX_B128 ? atom_128 : atom;
+	if (insn->types[0] == PTX_B128)
+		return is_cas || insn->actions[0] == PTX_M_EXCH;
+	return action_supported(insn->actions[0], insn->types[0]);
+}
+
+uint64_t atomic_apply(const struct ptx_insn *insn, void *at, uint64_t value)
+{
+	return apply(insn, at, value, 0);
+}
+
+bool atomic_supported(const struct ptx_insn *insn)
+{
+	return insn->actions[0] != PTX_M_CAS && insn->actions[0] != PTX_M_EXCH && insn->actions[1] == PTX_M_NONE &&
+	       action_supported(insn->actions[0], insn->types[0]);
 }
 
 bool select_red(struct ptx_insn *insn)
 {
+	if (has_flag(insn, PTX_FLAG(ASYNC)))
+		return select_red_async(insn);
 	insn->run = red;
-	return action_supported(insn->actions[0], insn->types[0]) && insn->actions[0] != PTX_M_CAS &&
+	return vector_supported(insn) && action_supported(insn->actions[0], insn->types[0]) && insn->actions[0] != PTX_M_CAS &&
 	       insn->actions[0] != PTX_M_EXCH && insn->n_spaces <= 1;
 }

@@ -93,6 +93,13 @@ static bool relation_holds(double a, double b, uint8_t relation)
 	}
 }
 
+static double half_value(uint16_t value, uint8_t type, bool ftz)
+{
+	if (ftz && (value & (type == PTX_BF16 ? 0x7f80 : 0x7c00)) == 0)
+		value &= 0x8000;
+	return type == PTX_BF16 ? bf16_to_float(value) : f16_to_float(value);
+}
+
 static double read_float(const struct sim_warp *warp, const struct ptx_operand *operand, uint32_t lane, uint8_t type,
 			 bool ftz)
 {
@@ -102,9 +109,8 @@ static double read_float(const struct sim_warp *warp, const struct ptx_operand *
 	case PTX_F64:
 		return LANES_OF(const double, warp, *operand)[lane];
 	case PTX_F16:
-		return f16_to_float(LANES_OF(const uint16_t, warp, *operand)[lane]);
 	case PTX_BF16:
-		return bf16_to_float(LANES_OF(const uint16_t, warp, *operand)[lane]);
+		return half_value(LANES_OF(const uint16_t, warp, *operand)[lane], type, ftz);
 	default:
 		narrow = LANES_OF(const float, warp, *operand)[lane];
 		return ftz && fpclassify(narrow) == FP_SUBNORMAL ? copysignf(0.0f, narrow) : narrow;
@@ -126,20 +132,20 @@ static uint32_t compare_float(const struct sim_warp *warp, const struct ptx_insn
 	return result;
 }
 
-/* Half `shift` of packed values. */
-static uint32_t compare_packed(const struct sim_warp *warp, const struct ptx_insn *insn, uint8_t type, uint32_t shift,
-			       uint32_t mask)
+/* Half `shift` of packed values, of which the first is operand `first`. */
+static uint32_t compare_packed(const struct sim_warp *warp, const struct ptx_insn *insn, uint32_t first, uint8_t type,
+			       uint32_t shift, uint32_t mask)
 {
+	bool ftz = has_flag(insn, PTX_FLAG(FTZ));
 	uint32_t result = 0;
 
 	FOR_EACH_LANE(lane, mask)
 	{
-		uint16_t a = (uint16_t)(LANES_OF(const uint32_t, warp, insn->o[2])[lane] >> shift);
-		uint16_t b = (uint16_t)(LANES_OF(const uint32_t, warp, insn->o[3])[lane] >> shift);
-		bool is_bf16 = type == PTX_BF16X2;
+		uint16_t a = (uint16_t)(LANES_OF(const uint32_t, warp, insn->o[first])[lane] >> shift);
+		uint16_t b = (uint16_t)(LANES_OF(const uint32_t, warp, insn->o[first + 1])[lane] >> shift);
+		uint8_t half = type == PTX_BF16X2 ? PTX_BF16 : PTX_F16;
 
-		if (relation_holds(is_bf16 ? bf16_to_float(a) : f16_to_float(a),
-				   is_bf16 ? bf16_to_float(b) : f16_to_float(b), insn->cmp))
+		if (relation_holds(half_value(a, half, ftz), half_value(b, half, ftz), insn->cmp))
 			result |= 1u << lane;
 	}
 	return result;
@@ -183,6 +189,16 @@ static uint32_t combine(uint8_t action, uint32_t a, uint32_t b)
 	}
 }
 
+static bool is_packed(uint8_t type)
+{
+	return type == PTX_F16X2 || type == PTX_BF16X2;
+}
+
+static bool is_number_type(uint8_t type)
+{
+	return type == PTX_F16 || type == PTX_BF16 || type == PTX_F32 || type == PTX_F64 || is_packed(type);
+}
+
 static bool comparison_supported(const struct ptx_insn *insn, uint8_t type, bool has_combine)
 {
 	bool float_only = insn->cmp >= PTX_M_EQU && insn->cmp <= PTX_M_NAN;
@@ -194,7 +210,7 @@ static bool comparison_supported(const struct ptx_insn *insn, uint8_t type, bool
 		return false;
 	if (has_combine ? action != PTX_M_AND && action != PTX_M_OR && action != PTX_M_XOR : action != PTX_M_NONE)
 		return false;
-	if (type == PTX_TF32 || type == PTX_U16X2 || type == PTX_S16X2)
+	if (type == PTX_U16X2 || type == PTX_S16X2 || (class == PTX_CLASS_F && !is_number_type(type)))
 		return false;
 	return class == PTX_CLASS_F ? !unsigned_only : !float_only;
 }
@@ -225,15 +241,13 @@ HANDLER(setp)
 /* Of packed values p and q are the two halves. */
 HANDLER(setp_packed)
 {
-	write_pair(warp, insn, compare_packed(warp, insn, insn->types[0], 0, mask),
-		   compare_packed(warp, insn, insn->types[0], 16, mask), mask);
+	write_pair(warp, insn, compare_packed(warp, insn, 2, insn->types[0], 0, mask),
+		   compare_packed(warp, insn, 2, insn->types[0], 16, mask), mask);
 }
 
 bool select_setp(struct ptx_insn *insn)
 {
-	bool packed = insn->types[0] == PTX_F16X2 || insn->types[0] == PTX_BF16X2;
-
-	insn->run = packed ? setp_packed : setp;
+	insn->run = is_packed(insn->types[0]) ? setp_packed : setp;
 	return comparison_supported(insn, insn->types[0], insn->o[4].kind != PTX_OPERAND_NONE);
 }
 
@@ -268,14 +282,38 @@ HANDLER(set)
 	}
 }
 
+/* Each half of a pair on its own. */
+HANDLER(set_packed)
+{
+	uint32_t low = compare_packed(warp, insn, 1, insn->types[1], 0, mask);
+	uint32_t high = compare_packed(warp, insn, 1, insn->types[1], 16, mask);
+	uint64_t one = insn->types[0] == PTX_F16X2    ? true_value(PTX_F16)
+		       : insn->types[0] == PTX_BF16X2 ? true_value(PTX_BF16)
+						      : 0xffff;
+
+	if (insn->actions[0] != PTX_M_NONE) {
+		low = combine(insn->actions[0], low, read_predicate(warp, &insn->o[3]));
+		high = combine(insn->actions[0], high, read_predicate(warp, &insn->o[3]));
+	}
+	FOR_EACH_LANE(lane, mask)
+	{
+		write_lane(warp, &insn->o[0], lane,
+			   (low >> lane & 1 ? one : 0) | (high >> lane & 1 ? one << 16 : 0));
+	}
+}
+
 bool select_set(struct ptx_insn *insn)
 {
 	uint8_t to = insn->types[0];
 
+	if (is_packed(insn->types[1])) {
+		insn->run = set_packed;
+		return (to == insn->types[1] || to == PTX_U32 || to == PTX_S32) &&
+		       comparison_supported(insn, insn->types[1], insn->o[3].kind != PTX_OPERAND_NONE);
+	}
 	insn->run = set;
 	return (to == PTX_U32 || to == PTX_S32 || to == PTX_F32 || to == PTX_F16 || to == PTX_BF16 || to == PTX_U16 ||
 		to == PTX_S16) &&
-	       insn->types[1] != PTX_F16X2 && insn->types[1] != PTX_BF16X2 &&
 	       comparison_supported(insn, insn->types[1], insn->o[3].kind != PTX_OPERAND_NONE);
 }
 

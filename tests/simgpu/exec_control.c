@@ -154,7 +154,7 @@ static struct sim_frame *enter_frame(struct sim_warp *warp, const struct ptx_ins
 				     const struct ptx_function *target, uint32_t mask)
 {
 	struct sim_frame *caller = warp->frame;
-	uint32_t local_base = (caller->local_base + caller->function->local_bytes + 15) & ~15u;
+	uint32_t local_base = (caller->local_top + 15) & ~15u;
 	struct sim_frame *frame;
 
 	if (caller->depth >= MAX_CALL_DEPTH) {
@@ -175,6 +175,7 @@ static struct sim_frame *enter_frame(struct sim_warp *warp, const struct ptx_ins
 	frame->depth = caller->depth + 1;
 	frame->mask = mask;
 	frame->local_base = local_base;
+	frame->local_top = local_base + target->local_bytes;
 	for (uint32_t i = 0; i < call->n_arguments; i++)
 		copy_argument(warp, &call->arguments[i], frame, &target->params[i], mask);
 	return frame;
@@ -316,6 +317,87 @@ bool select_exit(struct ptx_insn *insn)
 {
 	insn->run = exit_lanes;
 	return true;
+}
+
+/* --- the stack --- */
+
+/* Lanes share one top: what the largest asks for is taken for all, so that their variables stay where they are. */
+HANDLER(alloca_lanes)
+{
+	struct sim_frame *frame = warp->frame;
+	uint64_t align = insn->o[2].kind == PTX_OPERAND_NONE ? 8 : read_lane(warp, &insn->o[2], first_lane(mask));
+	uint64_t start, largest = 0;
+
+	if (align == 0 || (align & (align - 1)) != 0 || align > 4096) {
+		warp_fault(warp, insn, first_lane(mask), SIM_ILLEGAL_INSTRUCTION, "alignment %llu",
+			   (unsigned long long)align);
+		return;
+	}
+	FOR_EACH_LANE(lane, mask)
+	{
+		uint64_t bytes = read_lane(warp, &insn->o[1], lane);
+
+		largest = bytes > largest ? bytes : largest;
+	}
+	start = (frame->local_top + align - 1) & ~(align - 1);
+	if (!warp_reserve_local(warp, largest > UINT32_MAX / 2 ? UINT32_MAX : (uint32_t)(start + largest)))
+		return;
+	frame->local_top = (uint32_t)(start + largest);
+	FOR_EACH_LANE(lane, mask)
+	{
+		write_lane(warp, &insn->o[0], lane, start);
+	}
+}
+
+HANDLER(stacksave)
+{
+	FOR_EACH_LANE(lane, mask)
+	{
+		write_lane(warp, &insn->o[0], lane, warp->frame->local_top);
+	}
+}
+
+/* Only when all lanes of the frame restore together: another lane may still use what lies higher. */
+HANDLER(stackrestore)
+{
+	struct sim_frame *frame = warp->frame;
+	uint64_t top = 0;
+
+	FOR_EACH_LANE(lane, mask)
+	{
+		uint64_t saved = read_lane(warp, &insn->o[0], lane);
+
+		top = saved > top ? saved : top;
+	}
+	if (top < frame->local_base + frame->function->local_bytes || top > frame->local_top) {
+		warp_fault(warp, insn, first_lane(mask), SIM_ILLEGAL_INSTRUCTION, "a stack that was not saved here");
+		return;
+	}
+	if ((frame->mask & ~mask) == 0)
+		frame->local_top = (uint32_t)top;
+}
+
+static bool is_size(const struct ptx_insn *insn)
+{
+	return insn->types[0] == PTX_U32 || insn->types[0] == PTX_U64;
+}
+
+bool select_alloca(struct ptx_insn *insn)
+{
+	insn->run = alloca_lanes;
+	return is_size(insn);
+}
+
+bool select_stacksave(struct ptx_insn *insn)
+{
+	insn->run = stacksave;
+	return is_size(insn);
+}
+
+bool select_stackrestore(struct ptx_insn *insn)
+{
+	insn->run = stackrestore;
+	return is_size(insn);
 }
 
 HANDLER(trap)

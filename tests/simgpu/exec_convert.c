@@ -39,6 +39,12 @@ static struct number read_number(uint64_t bits, uint8_t type, bool ftz)
 	case PTX_BF16:
 		number.f = bf16_to_float((uint16_t)bits);
 		return number;
+	case PTX_E4M3:
+		number.f = e4m3_to_float((uint8_t)bits);
+		return number;
+	case PTX_E5M2:
+		number.f = e5m2_to_float((uint8_t)bits);
+		return number;
 	case PTX_S8:
 		number.s = (int8_t)bits;
 		break;
@@ -57,6 +63,7 @@ static struct number read_number(uint64_t bits, uint8_t type, bool ftz)
 		return number;
 	}
 	number.kind = NUMBER_SIGNED;
+	number.u = (uint64_t)number.s;
 	return number;
 }
 
@@ -77,14 +84,20 @@ static double round_to_integer(double value, uint8_t rnd)
 	}
 }
 
-static uint64_t float_to_int(double value, uint8_t type, uint8_t rnd)
+/* What a NaN becomes: 0, or the lowest number of the type where 64 bits take part. */
+static uint64_t int_of_nan(uint8_t type, bool is_f64)
+{
+	return is_f64 || ptx_type_bytes[type] == 8 ? 1ULL << (8 * ptx_type_bytes[type] - 1) : 0;
+}
+
+static uint64_t float_to_int(double value, uint8_t type, uint8_t rnd, bool is_f64)
 {
 	uint32_t n_bits = 8u * ptx_type_bytes[type];
 	bool is_signed = ptx_type_class[type] == PTX_CLASS_S;
 	double limit = ldexp(1.0, (int)(is_signed ? n_bits - 1 : n_bits));
 
 	if (isnan(value))
-		return 0;
+		return int_of_nan(type, is_f64);
 	value = round_to_integer(value, rnd);
 	if (value >= limit)
 		return is_signed ? (1ULL << (n_bits - 1)) - 1 : n_bits == 64 ? UINT64_MAX : (1ULL << n_bits) - 1;
@@ -156,9 +169,61 @@ static double number_to_f64(const struct number *number, uint8_t rnd)
 	return result;
 }
 
+static enum half_rounding half_rounding(uint8_t rnd)
+{
+	switch (rnd) {
+	case PTX_M_RZ:
+		return HALF_ZERO;
+	case PTX_M_RM:
+		return HALF_DOWN;
+	case PTX_M_RP:
+		return HALF_UP;
+	default:
+		return HALF_NEAREST;
+	}
+}
+
+/* In f64, so that rounding it once more gives what rounding the number once would: an integer of more than 53 bits
+ * keeps a trace of what it loses in its last bit. */
+static double number_to_narrow(const struct number *number)
+{
+	uint64_t magnitude = number->kind == NUMBER_UNSIGNED || number->s >= 0 ? number->u : 0 - number->u;
+
+	if (number->kind == NUMBER_FLOAT)
+		return number->f;
+	if (magnitude >> 53 != 0)
+		magnitude = (magnitude & ~0x7ffULL) | ((magnitude & 0x7ff) != 0 ? 0x800 : 0);
+	return number->kind == NUMBER_SIGNED && number->s < 0 ? -(double)magnitude : (double)magnitude;
+}
+
+/* Rounded to a float of 10 bits of mantissa. */
+static uint32_t to_tf32(const struct ptx_insn *insn, float value)
+{
+	uint32_t bits = float_bits(value), rest = bits & 0x1fff;
+	bool up = insn->rnd == PTX_M_RNA  ? rest >= 0x1000
+		  : insn->rnd == PTX_M_RN ? rest > 0x1000 || (rest == 0x1000 && bits >> 13 & 1)
+					  : false;
+
+	if (isnan(value))
+		return 0x7fffffffu;
+	if (isinf(value))
+		return has_flag(insn, F(SATFINITE)) ? (bits & 0x80000000u) | 0x7f7fe000u : bits;
+	bits = (bits & 0xffffe000u) + (up ? 0x2000u : 0);
+	if (has_flag(insn, F(SATFINITE)) && (bits & 0x7fffffffu) == 0x7f800000u)
+		bits -= 0x2000u;
+	return bits;
+}
+
 static bool rounds_to_integer(uint8_t rnd)
 {
 	return rnd >= PTX_M_RNI && rnd <= PTX_M_RPI;
+}
+
+static uint16_t saturate_half(const struct ptx_insn *insn, const struct half_format *format, uint16_t value)
+{
+	bool is_infinite = (value & ~format->sign) == format->infinity;
+
+	return has_flag(insn, F(SATFINITE)) && is_infinite ? (value & format->sign) | format->max : value;
 }
 
 static uint64_t to_float(const struct ptx_insn *insn, struct number number, uint8_t type)
@@ -171,20 +236,24 @@ static uint64_t to_float(const struct ptx_insn *insn, struct number number, uint
 			number.f = round_to_integer(number.f, insn->rnd);
 		if (sat)
 			number.f = number.f >= 1 ? 1 : number.f > 0 ? number.f : 0;
-		if (relu && number.f < 0)
+		if (relu && number.f <= 0)
 			number.f = 0;
 	}
 	switch (type) {
 	case PTX_F64:
 		return double_bits(number_to_f64(&number, insn->rnd));
 	case PTX_F16:
-		return double_to_f16(number_to_f64(&number, PTX_M_RN), insn->rnd == PTX_M_RZ);
+		return saturate_half(insn, &half_f16,
+				     double_to_f16(number_to_narrow(&number), half_rounding(insn->rnd)));
 	case PTX_BF16:
-		return double_to_bf16(number_to_f64(&number, PTX_M_RN), insn->rnd == PTX_M_RZ);
+		return saturate_half(insn, &half_bf16,
+				     double_to_bf16(number_to_narrow(&number), half_rounding(insn->rnd)));
+	case PTX_E4M3:
+		return narrow_float(number.f, &half_e4m3, HALF_NEAREST);
+	case PTX_E5M2:
+		return narrow_float(number.f, &half_e5m2, HALF_NEAREST);
 	case PTX_TF32:
-		/* 10 bits of mantissa; ties away from zero */
-		narrow = (float)number.f;
-		return isfinite(narrow) ? (float_bits(narrow) + 0x1000u) & 0xffffe000u : float_bits(narrow);
+		return to_tf32(insn, (float)number.f);
 	default:
 		narrow = number_to_f32(&number, insn->rnd);
 		if (has_flag(insn, F(FTZ)) && fpclassify(narrow) == FP_SUBNORMAL)
@@ -206,7 +275,7 @@ HANDLER(cvt)
 		if (to_is_float)
 			value = to_float(insn, number, to);
 		else if (number.kind == NUMBER_FLOAT)
-			value = float_to_int(number.f, to, insn->rnd);
+			value = float_to_int(number.f, to, insn->rnd, from == PTX_F64);
 		else
 			value = int_to_int(&number, to, has_flag(insn, F(SAT)));
 		/* A wider destination is filled up by the sign or by zeros of the target type. */
@@ -219,17 +288,51 @@ HANDLER(cvt)
 	}
 }
 
+/* The type of one of the two in a packed type; PTX_NONE of any other. */
+static uint8_t half_of_pair(uint8_t type)
+{
+	switch (type) {
+	case PTX_F16X2:
+		return PTX_F16;
+	case PTX_BF16X2:
+		return PTX_BF16;
+	case PTX_E4M3X2:
+		return PTX_E4M3;
+	case PTX_E5M2X2:
+		return PTX_E5M2;
+	default:
+		return PTX_NONE;
+	}
+}
+
+/* A pair of one type to a pair of another. */
+HANDLER(cvt_pair)
+{
+	uint8_t to = half_of_pair(insn->types[0]), from = half_of_pair(insn->types[1]);
+	uint32_t to_bits = 8u * ptx_type_bytes[to], from_bits = 8u * ptx_type_bytes[from];
+
+	FOR_EACH_LANE(lane, mask)
+	{
+		uint64_t pair = read_lane(warp, &insn->o[1], lane);
+		struct number upper = read_number(pair >> from_bits, from, false);
+		struct number lower = read_number(pair & ((1ULL << from_bits) - 1), from, false);
+
+		write_lane(warp, &insn->o[0], lane, to_float(insn, upper, to) << to_bits | to_float(insn, lower, to));
+	}
+}
+
 /* Two f32 into one register: a is the upper half. */
 HANDLER(cvt_pack)
 {
-	uint8_t half = insn->types[0] == PTX_F16X2 ? PTX_F16 : PTX_BF16;
+	uint8_t half = half_of_pair(insn->types[0]);
+	uint32_t bits = 8u * ptx_type_bytes[half];
 
 	FOR_EACH_LANE(lane, mask)
 	{
 		struct number upper = read_number(read_lane(warp, &insn->o[1], lane), PTX_F32, false);
 		struct number lower = read_number(read_lane(warp, &insn->o[2], lane), PTX_F32, false);
 
-		write_lane(warp, &insn->o[0], lane, to_float(insn, upper, half) << 16 | to_float(insn, lower, half));
+		write_lane(warp, &insn->o[0], lane, to_float(insn, upper, half) << bits | to_float(insn, lower, half));
 	}
 }
 
@@ -269,25 +372,45 @@ static ptx_exec_fn *plain_conversion(const struct ptx_insn *insn)
 
 static bool is_scalar(uint8_t type)
 {
-	return ptx_type_class[type] != PTX_CLASS_B && ptx_type_class[type] != PTX_CLASS_P && type != PTX_F16X2 &&
-	       type != PTX_BF16X2 && type != PTX_U16X2 && type != PTX_S16X2;
+	switch (type) {
+	case PTX_F16:
+	case PTX_BF16:
+	case PTX_F32:
+	case PTX_F64:
+	case PTX_TF32:
+		return true;
+	default:
+		return type >= PTX_U8 && type <= PTX_S64;
+	}
+}
+
+static bool select_pair(struct ptx_insn *insn)
+{
+	uint8_t to = insn->types[0], from = insn->types[1];
+	bool to_bytes = is_type(to, PTX_E4M3X2, PTX_E5M2X2), from_bytes = is_type(from, PTX_E4M3X2, PTX_E5M2X2);
+	bool two_sources = insn->o[2].kind != PTX_OPERAND_NONE;
+
+	if (to_bytes && (!has_flag(insn, F(SATFINITE)) || insn->rnd != PTX_M_RN))
+		return false;
+	insn->run = from == PTX_F32 ? cvt_pack : cvt_pair;
+	if (from == PTX_F32)
+		return two_sources;
+	return !two_sources && ((to_bytes && from == PTX_F16X2) || (to == PTX_F16X2 && from_bytes));
 }
 
 bool select_cvt(struct ptx_insn *insn)
 {
 	uint8_t to = insn->types[0], from = insn->types[1];
 
-	if (is_type(to, PTX_F16X2, PTX_BF16X2)) {
-		insn->run = cvt_pack;
-		return from == PTX_F32 && insn->o[2].kind != PTX_OPERAND_NONE;
-	}
+	if (half_of_pair(to) != PTX_NONE)
+		return select_pair(insn);
 	if (!is_scalar(to) || !is_scalar(from) || from == PTX_TF32 || insn->o[2].kind != PTX_OPERAND_NONE)
 		return false;
-	if (to == PTX_TF32 && (from != PTX_F32 || insn->rnd != PTX_M_RNA))
+	if (to == PTX_TF32 && (from != PTX_F32 || (insn->rnd != PTX_M_RNA && insn->rnd != PTX_M_RN && insn->rnd != PTX_M_RZ)))
 		return false;
 	if (insn->rnd == PTX_M_RNA && to != PTX_TF32)
 		return false;
-	if (is_type(to, PTX_F16, PTX_BF16) && (insn->rnd == PTX_M_RM || insn->rnd == PTX_M_RP))
+	if (has_flag(insn, F(SATFINITE)) && to != PTX_TF32 && !is_type(to, PTX_F16, PTX_BF16))
 		return false;
 	insn->run = plain_conversion(insn);
 	if (insn->run != NULL)

@@ -288,23 +288,67 @@ static void run_f64(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t
 		fesetround(FE_TONEAREST);
 }
 
+static uint16_t flush_half(uint16_t value, bool is_bf16)
+{
+	return (value & (is_bf16 ? 0x7f80 : 0x7c00)) == 0 ? value & 0x8000 : value;
+}
+
+/* Sums and products of narrow values, rounded once by the caller. */
+static double compute_wide(enum float_op op, double a, double b, double c, bool nan)
+{
+	switch (op) {
+	case OP_ADD:
+		return add_to_odd(a, b);
+	case OP_SUB:
+		return add_to_odd(a, -b);
+	case OP_FMA:
+		return add_to_odd(a * b, c);
+	default:
+		return compute_f64(op, a, b, c, nan);
+	}
+}
+
+static double least_or_greatest(const struct ptx_insn *insn, enum float_op op, double a, double b)
+{
+	bool negative = (signbit(a) != 0) != (signbit(b) != 0), nan = has_flag(insn, F(QNAN));
+	double result;
+
+	if (!has_flag(insn, F(ABS)))
+		return op == OP_MIN ? lesser_f64(a, b, nan) : greater_f64(a, b, nan);
+	result = op == OP_MIN ? lesser_f64(fabs(a), fabs(b), nan) : greater_f64(fabs(a), fabs(b), nan);
+	return has_flag(insn, F(XORSIGN)) && !isnan(result) ? copysign(result, negative ? -1 : 1) : result;
+}
+
+static enum half_rounding half_rounding(const struct ptx_insn *insn)
+{
+	return insn->rnd == PTX_M_RZ ? HALF_ZERO : HALF_NEAREST;
+}
+
 static uint16_t compute_half(const struct ptx_insn *insn, enum float_op op, bool is_bf16, const uint16_t source[3])
 {
+	bool ftz = has_flag(insn, F(FTZ));
 	double x[3], result;
+	uint16_t narrow;
 
 	/* Sign changes keep the bits of a NaN. */
-	if (op == OP_ABS)
-		return source[0] & 0x7fff;
-	if (op == OP_NEG)
-		return source[0] ^ 0x8000;
-	for (uint32_t i = 0; i < 3; i++)
-		x[i] = is_bf16 ? bf16_to_float(source[i]) : f16_to_float(source[i]);
-	result = compute_f64(op, x[0], x[1], x[2], has_flag(insn, F(QNAN)));
+	if (op == OP_ABS || op == OP_NEG) {
+		narrow = op == OP_ABS ? source[0] & 0x7fff : source[0] ^ 0x8000;
+		return ftz ? flush_half(narrow, is_bf16) : narrow;
+	}
+	for (uint32_t i = 0; i < 3; i++) {
+		narrow = ftz ? flush_half(source[i], is_bf16) : source[i];
+		x[i] = is_bf16 ? bf16_to_float(narrow) : f16_to_float(narrow);
+	}
+	if (op == OP_MIN || op == OP_MAX)
+		result = least_or_greatest(insn, op, x[0], x[1]);
+	else
+		result = compute_wide(op, x[0], x[1], x[2], has_flag(insn, F(QNAN)));
 	if (has_flag(insn, F(SAT)))
 		result = saturate_f64(result);
-	if (has_flag(insn, F(RELU)) && result < 0)
+	if (has_flag(insn, F(RELU)) && result <= 0)
 		result = 0;
-	return is_bf16 ? double_to_bf16(result, insn->rnd == PTX_M_RZ) : double_to_f16(result, insn->rnd == PTX_M_RZ);
+	narrow = is_bf16 ? double_to_bf16(result, half_rounding(insn)) : double_to_f16(result, half_rounding(insn));
+	return ftz ? flush_half(narrow, is_bf16) : narrow;
 }
 
 static void run_half(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t mask, enum float_op op, bool is_bf16)
@@ -428,6 +472,80 @@ HANDLER(fma_plain_f32)
 	}
 }
 
+/* min and max of two or three, with .abs and the sign of the product. */
+HANDLER(min_max_f32)
+{
+	enum float_op op = insn->op == PTX_OP_MIN ? OP_MIN : OP_MAX;
+	bool ftz = has_flag(insn, F(FTZ));
+
+	FOR_EACH_LANE(lane, mask)
+	{
+		float result = LANES_OF(const float, warp, insn->o[1])[lane];
+
+		if (ftz)
+			result = flush(result);
+		for (uint32_t i = 2; i < 4 && insn->o[i].kind != PTX_OPERAND_NONE; i++) {
+			float other = LANES_OF(const float, warp, insn->o[i])[lane];
+
+			result = (float)least_or_greatest(insn, op, result, ftz ? flush(other) : other);
+		}
+		LANES_OF(float, warp, insn->o[0])[lane] = isnan(result) ? bits_float(NAN_F32) : result;
+	}
+}
+
+/* Two f32 side by side. */
+static void run_f32x2(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t mask, enum float_op op)
+{
+	uint32_t n = n_sources(op);
+	bool ftz = has_flag(insn, F(FTZ));
+	int rounding = host_rounding(insn->rnd);
+
+	fesetround(rounding);
+	FOR_EACH_LANE(lane, mask)
+	{
+		for (uint32_t half = 0; half < 2; half++) {
+			float x[3] = { 0, 0, 0 }, result;
+
+			for (uint32_t i = 0; i < n; i++) {
+				x[i] = LANES_OF(const float, warp, insn->o[1 + i])[2 * lane + half];
+				x[i] = ftz ? flush(x[i]) : x[i];
+			}
+			result = compute_f32(op, x[0], x[1], x[2], false);
+			LANES_OF(float, warp, insn->o[0])[2 * lane + half] = ftz ? flush(result) : result;
+		}
+	}
+	fesetround(FE_TONEAREST);
+}
+
+#define F32X2_HANDLER(name, op)                      \
+	HANDLER(name##_f32x2)                        \
+	{                                            \
+		run_f32x2(warp, insn, mask, op);     \
+	}
+F32X2_HANDLER(add, OP_ADD)
+F32X2_HANDLER(sub, OP_SUB)
+F32X2_HANDLER(mul, OP_MUL)
+F32X2_HANDLER(fma, OP_FMA)
+
+static bool select_f32x2(struct ptx_insn *insn)
+{
+	switch (insn->op) {
+	case PTX_OP_ADD:
+		insn->run = add_f32x2;
+		break;
+	case PTX_OP_SUB:
+		insn->run = sub_f32x2;
+		break;
+	case PTX_OP_MUL:
+		insn->run = mul_f32x2;
+		break;
+	default:
+		insn->run = fma_f32x2;
+		break;
+	}
+	return !has_flag(insn, F(SAT) | F(RELU));
+}
+
 static bool is_plain(const struct ptx_insn *insn)
 {
 	return (insn->rnd == PTX_M_NONE || insn->rnd == PTX_M_RN) && !has_flag(insn, F(FTZ) | F(SAT) | F(RELU));
@@ -437,6 +555,8 @@ static bool select_rounded(struct ptx_insn *insn, ptx_handlers handlers, ptx_exe
 {
 	bool is_wide = insn->types[0] == PTX_F32 || insn->types[0] == PTX_F64;
 
+	if (insn->types[0] == PTX_F32X2)
+		return select_f32x2(insn);
 	/* Narrow types round to nearest only. */
 	if (!is_wide && insn->rnd != PTX_M_NONE && insn->rnd != PTX_M_RN)
 		return false;
@@ -492,14 +612,32 @@ bool select_float_neg(struct ptx_insn *insn)
 	return select_by_type(insn, neg_handlers);
 }
 
+static bool select_min_max(struct ptx_insn *insn, ptx_handlers handlers)
+{
+	bool is_f32 = insn->types[0] == PTX_F32, has_third = insn->o[3].kind != PTX_OPERAND_NONE;
+	bool has_abs = has_flag(insn, F(ABS));
+
+	if (has_flag(insn, F(RELU)) || (has_flag(insn, F(XORSIGN)) && (!has_abs || has_third)))
+		return false;
+	if (insn->types[0] == PTX_F64 && has_flag(insn, F(ABS) | F(QNAN) | F(FTZ)))
+		return false;
+	if (has_third && !is_f32)
+		return false;
+	if (!select_by_type(insn, handlers))
+		return false;
+	if (is_f32 && (has_third || has_abs))
+		insn->run = min_max_f32;
+	return true;
+}
+
 bool select_float_min(struct ptx_insn *insn)
 {
-	return !has_flag(insn, F(RELU)) && select_by_type(insn, min_handlers);
+	return select_min_max(insn, min_handlers);
 }
 
 bool select_float_max(struct ptx_insn *insn)
 {
-	return !has_flag(insn, F(RELU)) && select_by_type(insn, max_handlers);
+	return select_min_max(insn, max_handlers);
 }
 
 static bool select_wide(struct ptx_insn *insn, ptx_handlers handlers)

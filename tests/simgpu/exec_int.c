@@ -265,6 +265,9 @@ TERNARY(mad24_lo_s32, uint32_t, uint32_t, uint32_t, product_s24(a, b) + c)
 TERNARY(mad24_hi_u32, uint32_t, uint32_t, uint32_t, (product_24(a, b) >> 16) + c)
 TERNARY(mad24_hi_s32, uint32_t, uint32_t, uint32_t, (product_s24(a, b) >> 16) + c)
 
+TERNARY(mad24_hi_sat_s32, int32_t, int32_t, int32_t,
+	saturate_32((int64_t)(int32_t)(product_s24((uint32_t)a, (uint32_t)b) >> 16) + c))
+
 bool select_mul24(struct ptx_insn *insn)
 {
 	static ptx_handlers lo = { [PTX_U32] = mul24_lo_u32, [PTX_S32] = mul24_lo_s32 };
@@ -278,7 +281,11 @@ bool select_mad24(struct ptx_insn *insn)
 	static ptx_handlers lo = { [PTX_U32] = mad24_lo_u32, [PTX_S32] = mad24_lo_s32 };
 	static ptx_handlers hi = { [PTX_U32] = mad24_hi_u32, [PTX_S32] = mad24_hi_s32 };
 
-	return !has_flag(insn, F(SAT)) && select_by_type(insn, insn->cmp == PTX_M_HI ? hi : lo);
+	static ptx_handlers hi_sat = { [PTX_S32] = mad24_hi_sat_s32 };
+
+	if (has_flag(insn, F(SAT)))
+		return insn->cmp == PTX_M_HI && select_by_type(insn, hi_sat);
+	return select_by_type(insn, insn->cmp == PTX_M_HI ? hi : lo);
 }
 
 /* Four products of bytes, or two of a half word and a byte, each operand with or without sign. */
@@ -416,17 +423,31 @@ BINARY(max_s16x2, uint32_t, uint32_t, HALVES(int16_t, >))
 BINARY(min_relu_s32, int32_t, int32_t, (a < b ? a : b) < 0 ? 0 : (a < b ? a : b))
 BINARY(max_relu_s32, int32_t, int32_t, (a > b ? a : b) < 0 ? 0 : (a > b ? a : b))
 
+static uint32_t relu_halves(uint32_t value)
+{
+	return (value & 0x8000 ? 0 : value & 0xffff) | (value & 0x80000000u ? 0 : value & 0xffff0000u);
+}
+
+BINARY(min_relu_s16x2, uint32_t, uint32_t, relu_halves(HALVES(int16_t, <)))
+BINARY(max_relu_s16x2, uint32_t, uint32_t, relu_halves(HALVES(int16_t, >)))
+
+/* What only floats have. */
+static bool has_float_form(const struct ptx_insn *insn)
+{
+	return insn->o[3].kind != PTX_OPERAND_NONE || has_flag(insn, F(FTZ) | F(QNAN) | F(XORSIGN) | F(ABS));
+}
+
 bool select_min(struct ptx_insn *insn)
 {
 	static ptx_handlers handlers = {
 		[PTX_U16] = min_u16, [PTX_S16] = min_s16, [PTX_U32] = min_u32,     [PTX_S32] = min_s32,
 		[PTX_U64] = min_u64, [PTX_S64] = min_s64, [PTX_U16X2] = min_u16x2, [PTX_S16X2] = min_s16x2
 	};
-	static ptx_handlers relu = { [PTX_S32] = min_relu_s32 };
+	static ptx_handlers relu = { [PTX_S32] = min_relu_s32, [PTX_S16X2] = min_relu_s16x2 };
 
 	if (is_float(insn))
 		return select_float_min(insn);
-	return select_by_type(insn, has_flag(insn, F(RELU)) ? relu : handlers);
+	return !has_float_form(insn) && select_by_type(insn, has_flag(insn, F(RELU)) ? relu : handlers);
 }
 
 bool select_max(struct ptx_insn *insn)
@@ -435,11 +456,11 @@ bool select_max(struct ptx_insn *insn)
 		[PTX_U16] = max_u16, [PTX_S16] = max_s16, [PTX_U32] = max_u32,     [PTX_S32] = max_s32,
 		[PTX_U64] = max_u64, [PTX_S64] = max_s64, [PTX_U16X2] = max_u16x2, [PTX_S16X2] = max_s16x2
 	};
-	static ptx_handlers relu = { [PTX_S32] = max_relu_s32 };
+	static ptx_handlers relu = { [PTX_S32] = max_relu_s32, [PTX_S16X2] = max_relu_s16x2 };
 
 	if (is_float(insn))
 		return select_float_max(insn);
-	return select_by_type(insn, has_flag(insn, F(RELU)) ? relu : handlers);
+	return !has_float_form(insn) && select_by_type(insn, has_flag(insn, F(RELU)) ? relu : handlers);
 }
 
 TERNARY(sad_u16, uint16_t, uint16_t, uint16_t, c + (a < b ? b - a : a - b))
@@ -528,10 +549,31 @@ HANDLER(lop3_32)
 	}
 }
 
+/* The same, and whether any bit of it is set, and or or with a predicate. */
+HANDLER(lop3_bool)
+{
+	struct ptx_insn plain = *insn;
+	uint32_t any = 0, other = read_predicate(warp, &insn->o[6]);
+
+	for (uint32_t i = 1; i < 5; i++)
+		plain.o[i] = insn->o[i + 1];
+	lop3_32(warp, &plain, mask);
+	FOR_EACH_LANE(lane, mask)
+	{
+		if (LANES_OF(const uint32_t, warp, insn->o[0])[lane] != 0)
+			any |= 1u << lane;
+	}
+	if (insn->o[1].kind != PTX_OPERAND_NONE)
+		write_predicate(warp, &insn->o[1], insn->actions[0] == PTX_M_AND ? any & other : any | other, mask);
+}
+
 bool select_lop3(struct ptx_insn *insn)
 {
-	insn->run = lop3_32;
-	return insn->types[0] == PTX_B32;
+	bool has_bool = insn->actions[0] != PTX_M_NONE;
+
+	insn->run = has_bool ? lop3_bool : lop3_32;
+	return insn->types[0] == PTX_B32 && insn->actions[1] == PTX_M_NONE &&
+	       (!has_bool || insn->actions[0] == PTX_M_AND || insn->actions[0] == PTX_M_OR);
 }
 
 BINARY_MIXED(shl_16, uint16_t, uint16_t, uint32_t, b > 15 ? 0 : (uint32_t)a << b)

@@ -73,6 +73,10 @@ static void *shared_pointer(struct sim_warp *warp, uint64_t address, uint32_t by
 	uint32_t offset;
 	struct sim_block *block = shared_block(warp, address, &offset);
 
+	if (block != NULL && offset >= SIM_RESERVED_SHARED_OFFSET)
+		return bytes <= SIM_RESERVED_SHARED_OFFSET + SIM_RESERVED_SHARED_BYTES - offset
+			       ? block->reserved + (offset - SIM_RESERVED_SHARED_OFFSET)
+			       : NULL;
 	if (block == NULL || offset > block->shared_bytes || bytes > block->shared_bytes - offset)
 		return NULL;
 	return block->shared + offset;
@@ -80,7 +84,7 @@ static void *shared_pointer(struct sim_warp *warp, uint64_t address, uint32_t by
 
 static void *local_pointer(struct sim_warp *warp, uint32_t lane, uint64_t address, uint32_t bytes)
 {
-	uint32_t limit = warp->frame->local_base + warp->frame->function->local_bytes;
+	uint32_t limit = warp->frame->local_top;
 
 	/* A pointer may reach the caller's variables, never above the frame that runs. */
 	if (address > limit || bytes > limit - address)
@@ -255,7 +259,7 @@ static uint64_t sign_extend(uint64_t value, uint8_t type)
 
 /* --- ld, st --- */
 
-static void note_load(struct sim_warp *warp, uint32_t latency)
+void warp_note_load(struct sim_warp *warp, uint32_t latency)
 {
 	uint64_t ready = warp->cycle + sim_cost_cycles[latency];
 
@@ -332,7 +336,7 @@ HANDLER(ld_any)
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	if (insn->sem == PTX_M_VOLATILE || insn->sem == PTX_M_RELAXED || insn->sem == PTX_M_ACQUIRE)
 		warp_note_spin(warp, 8);
-	note_load(warp, latency_of(insn));
+	warp_note_load(warp, latency_of(insn));
 }
 
 HANDLER(st_any)
@@ -371,7 +375,7 @@ HANDLER(st_any)
 				return;                                                                              \
 			values[lane] = __atomic_load_n(from, __ATOMIC_RELAXED);                                      \
 		}                                                                                                    \
-		note_load(warp, latency_of(insn));                                                                   \
+		warp_note_load(warp, latency_of(insn));                                                                   \
 	}                                                                                                            \
 	HANDLER(st_##suffix)                                                                                         \
 	{                                                                                                            \
@@ -514,6 +518,8 @@ bool select_ld(struct ptx_insn *insn)
 
 bool select_st(struct ptx_insn *insn)
 {
+	if (has_flag(insn, PTX_FLAG(ASYNC)))
+		return select_st_async(insn);
 	if (!memory_type_supported(insn) || insn->spaces[0] == PTX_M_CONST)
 		return false;
 	if (insn->spaces[0] == PTX_M_PARAM) {
@@ -644,6 +650,21 @@ bool select_getctarank(struct ptx_insn *insn)
 {
 	insn->run = getctarank;
 	return insn->types[0] == PTX_U64 || insn->types[0] == PTX_U32;
+}
+
+/* A policy is a number that no access looks at. */
+HANDLER(createpolicy)
+{
+	FOR_EACH_LANE(lane, mask)
+	{
+		write_lane(warp, &insn->o[0], lane, 0);
+	}
+}
+
+bool select_createpolicy(struct ptx_insn *insn)
+{
+	insn->run = createpolicy;
+	return insn->types[0] == PTX_B64;
 }
 
 /* --- fences --- */

@@ -89,6 +89,15 @@ static inline bool has_flag(const struct ptx_insn *insn, uint64_t flag)
 	return (insn->flags & flag) != 0;
 }
 
+__extension__ typedef unsigned __int128 sim_u128;
+
+/* exec_atomic.c: the instruction's operation on one element; returns what was there. */
+uint64_t atomic_apply(const struct ptx_insn *insn, void *at, uint64_t value);
+bool atomic_supported(const struct ptx_insn *insn);
+/* exec_async.c, for the opcodes that are not asynchronous as a rule. */
+bool select_st_async(struct ptx_insn *insn);
+bool select_red_async(struct ptx_insn *insn);
+
 /* exec_float.c, for the opcodes that integers have too. */
 bool select_float_add(struct ptx_insn *insn);
 bool select_float_sub(struct ptx_insn *insn);

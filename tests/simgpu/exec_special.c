@@ -121,12 +121,21 @@ static uint64_t warp_special(const struct sim_warp *warp, uint32_t sreg)
 		return state->dynamic_shared_offset;
 	case PTX_SREG_LOCAL:
 		return warp->frame->local_base;
+	case PTX_SREG_RESERVED_SMEM_BEGIN:
+	case PTX_SREG_RESERVED_SMEM_0:
+		return SIM_RESERVED_SHARED_OFFSET;
+	case PTX_SREG_RESERVED_SMEM_1:
+		return SIM_RESERVED_SHARED_OFFSET + SIM_RESERVED_SHARED_BYTES / 2;
+	case PTX_SREG_RESERVED_SMEM_END:
+		return SIM_RESERVED_SHARED_OFFSET + SIM_RESERVED_SHARED_BYTES;
+	case PTX_SREG_RESERVED_SMEM_CAP:
+		return SIM_RESERVED_SHARED_BYTES;
 	case PTX_SREG_ENVREG1:
 		return workspace_address(state) >> 32;
 	case PTX_SREG_ENVREG2:
 		return (uint32_t)workspace_address(state);
 	default:
-		return cluster_special(warp, sreg);
+		return sreg >= PTX_SREG_CURRENT_GRAPH_EXEC ? 0 : cluster_special(warp, sreg);
 	}
 }
 

@@ -7,6 +7,9 @@
  * happens between values that each lane brings from its own frame. Runs on the thread of sim_launch().
  */
 #include "exec_ops.h"
+#include "half.h"
+
+#include <math.h>
 
 /* What lanes bring to an exchange and take from it. */
 struct exchange {
@@ -32,6 +35,14 @@ static uint32_t members_operand(const struct ptx_insn *insn)
 	default: /* PTX_OP_BAR, PTX_OP_BARRIER with .warp */
 		return 0;
 	}
+}
+
+/* A product of matrices is the whole warp's. */
+static uint32_t members_of(const struct sim_warp *warp, const struct ptx_insn *insn, uint32_t lane)
+{
+	if (is_matrix_op(insn))
+		return SIM_ALL_LANES;
+	return LANES_OF(const uint32_t, warp, insn->o[members_operand(insn)])[lane];
 }
 
 static void gather(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t mask, struct exchange *exchange)
@@ -188,15 +199,42 @@ static uint32_t reduce_pair(uint8_t action, bool is_signed, uint32_t a, uint32_t
 	}
 }
 
+/* A NaN loses, unless .NaN lets it win; -0 is less than 0. */
+static float reduce_floats(const struct ptx_insn *insn, float a, float b)
+{
+	bool is_min = insn->actions[0] == PTX_M_MIN;
+
+	if (has_flag(insn, PTX_FLAG(ABS))) {
+		a = fabsf(a);
+		b = fabsf(b);
+	}
+	if (isnan(a) || isnan(b))
+		return has_flag(insn, PTX_FLAG(QNAN)) || (isnan(a) && isnan(b)) ? bits_float(0x7fffffff)
+		       : isnan(a)                                               ? b
+										: a;
+	if (a == b)
+		return (signbit(a) != 0) == is_min ? a : b;
+	return (a < b) == is_min ? a : b;
+}
+
+static uint32_t reduce_words(const struct ptx_insn *insn, uint32_t a, uint32_t b)
+{
+	if (insn->types[0] == PTX_F32)
+		return float_bits(reduce_floats(insn, bits_float(a), bits_float(b)));
+	return reduce_pair(insn->actions[0], insn->types[0] == PTX_S32, a, b);
+}
+
 static void compute_redux(const struct ptx_insn *insn, uint32_t mask, struct exchange *exchange)
 {
 	uint32_t lead = first_lane(mask);
 	uint32_t result = (uint32_t)exchange->value[lead];
 
+	/* With itself: so that a single lane's value takes part in .abs too. */
+	if (insn->types[0] == PTX_F32)
+		result = reduce_words(insn, result, result);
 	FOR_EACH_LANE(lane, mask & ~(1u << lead))
 	{
-		result = reduce_pair(insn->actions[0], insn->types[0] == PTX_S32, result,
-				     (uint32_t)exchange->value[lane]);
+		result = reduce_words(insn, result, (uint32_t)exchange->value[lane]);
 	}
 	FOR_EACH_LANE(lane, mask)
 	{
@@ -242,10 +280,38 @@ static void exchange_together(struct sim_warp *warp, const struct ptx_insn *insn
 {
 	struct exchange exchange;
 
+	if (is_matrix_op(insn)) {
+		matrix_run(warp, insn, mask);
+		return;
+	}
 	memset(&exchange, 0, sizeof(exchange));
 	gather(warp, insn, mask, &exchange);
 	compute(insn, mask, &exchange);
 	scatter(warp, insn, mask, &exchange);
+}
+
+/* The lanes came one by one, but must stand at one instruction of one frame. */
+static void matrix_together(struct sim_warp *warp, uint32_t mask)
+{
+	uint8_t *registers = warp->bases[PTX_OPERAND_REG], *constants = warp->bases[PTX_OPERAND_CONST];
+	uint32_t lead = first_lane(mask);
+	struct sim_frame *frame = warp->frame;
+
+	FOR_EACH_LANE(lane, mask)
+	{
+		if (warp->parked_at[lane] != warp->parked_at[lead] || warp->lane_frame[lane] != warp->lane_frame[lead]) {
+			warp_fault(warp, warp->parked_at[lane], lane, SIM_ILLEGAL_INSTRUCTION,
+				   "lanes at different instructions of the kind that a warp executes together");
+			return;
+		}
+	}
+	warp->frame = warp->lane_frame[lead];
+	warp->bases[PTX_OPERAND_REG] = warp->frame->registers;
+	warp->bases[PTX_OPERAND_CONST] = warp->frame->function->constants;
+	matrix_run(warp, warp->parked_at[lead], mask);
+	warp->frame = frame;
+	warp->bases[PTX_OPERAND_REG] = registers;
+	warp->bases[PTX_OPERAND_CONST] = constants;
 }
 
 /* Lanes that came to the meeting from different places: each is gathered and served in its own frame. */
@@ -298,7 +364,10 @@ void warp_recheck_sync(struct sim_warp *warp)
 		unchecked &= ~here;
 		if ((warp->sync_members[lead] & warp->live & ~here) != 0)
 			continue;
-		exchange_scattered(warp, here);
+		if (is_matrix_op(warp->parked_at[lead]))
+			matrix_together(warp, here);
+		else
+			exchange_scattered(warp, here);
 		warp->parked_sync &= ~here;
 		warp->parked &= ~here;
 		warp->events |= WARP_RESELECT;
@@ -307,8 +376,7 @@ void warp_recheck_sync(struct sim_warp *warp)
 
 HANDLER(sync)
 {
-	const uint32_t *members = LANES_OF(const uint32_t, warp, insn->o[members_operand(insn)]);
-	uint32_t lead = members[first_lane(mask)];
+	uint32_t lead = members_of(warp, insn, first_lane(mask));
 
 	/* Everybody is here, or the others have ended. */
 	if ((lead & warp->live & ~mask) == 0) {
@@ -320,7 +388,7 @@ HANDLER(sync)
 	FOR_EACH_LANE(lane, mask)
 	{
 		warp->parked_at[lane] = insn;
-		warp->sync_members[lane] = members[lane];
+		warp->sync_members[lane] = members_of(warp, insn, lane);
 	}
 	warp->parked_sync |= mask;
 	warp->parked |= mask;
@@ -367,6 +435,10 @@ bool select_redux(struct ptx_insn *insn)
 	bool logic = action == PTX_M_AND || action == PTX_M_OR || action == PTX_M_XOR;
 	bool arithmetic = action == PTX_M_ADD || action == PTX_M_MIN || action == PTX_M_MAX;
 
+	if (insn->types[0] == PTX_F32)
+		return (action == PTX_M_MIN || action == PTX_M_MAX) && select_sync(insn);
+	if (has_flag(insn, PTX_FLAG(ABS) | PTX_FLAG(QNAN)))
+		return false;
 	return ((logic && insn->types[0] == PTX_B32) ||
 		(arithmetic && (insn->types[0] == PTX_U32 || insn->types[0] == PTX_S32))) &&
 	       select_sync(insn);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * half.h - f16 and bf16 from and to wider floats.
- *
- * Conversions to the narrow types round to the nearest, ties to even, or towards zero. Pure.
+ * half.h - f16, bf16, e4m3 and e5m2 from and to wider floats. Pure.
  */
 #ifndef SIMGPU_HALF_H
 #define SIMGPU_HALF_H
@@ -64,50 +62,112 @@ static inline float bf16_to_float(uint16_t half)
 	return bits_float((uint32_t)half << 16);
 }
 
-/* `value` cut to a float of `exponent_bits` and `mantissa_bits`, in the low bits of the result. */
-static inline uint16_t narrow_float(double value, uint32_t exponent_bits, uint32_t mantissa_bits, bool to_zero)
+/* How a conversion to a narrow type rounds. */
+enum half_rounding { HALF_NEAREST, HALF_ZERO, HALF_DOWN, HALF_UP };
+
+/* A narrow type: what its codes, without the sign, mean. */
+struct half_format {
+	uint8_t exponent_bits, mantissa_bits;
+	uint16_t max;      /* the largest finite number */
+	uint16_t infinity; /* what lies behind it */
+	uint16_t nan;      /* the one NaN the hardware produces */
+	uint16_t sign;     /* the sign's bit */
+};
+
+static const struct half_format half_f16 = { 5, 10, 0x7bff, 0x7c00, 0x7fff, 0x8000 };
+static const struct half_format half_bf16 = { 8, 7, 0x7f7f, 0x7f80, 0x7fff, 0x8000 };
+/* Conversions to these saturate. */
+static const struct half_format half_e4m3 = { 4, 3, 0x7e, 0x7e, 0x7f, 0x80 };
+static const struct half_format half_e5m2 = { 5, 2, 0x7b, 0x7b, 0x7f, 0x80 };
+
+/* Does a magnitude whose rest behind the last place is `rest` of 2 * `half` round up? */
+static inline bool half_rounds_up(enum half_rounding rounding, bool negative, bool is_odd, uint64_t rest, uint64_t half)
+{
+	switch (rounding) {
+	case HALF_NEAREST:
+		return rest > half || (rest == half && is_odd);
+	case HALF_DOWN:
+		return negative && rest != 0;
+	case HALF_UP:
+		return !negative && rest != 0;
+	default:
+		return false;
+	}
+}
+
+static inline uint16_t narrow_float(double value, const struct half_format *format, enum half_rounding rounding)
 {
 	uint64_t bits = double_bits(value);
-	uint32_t max_exponent = (1u << exponent_bits) - 1;
-	int32_t bias = (int32_t)(max_exponent >> 1);
-	uint16_t sign = (uint16_t)((bits >> 63) << 15);
-	int32_t exponent = (int32_t)(bits >> 52 & 0x7ff) - 1023 + bias;
-	uint64_t mantissa = bits & ((1ULL << 52) - 1);
-	uint32_t drop = 52 - mantissa_bits;
-	uint64_t kept, rest, half;
+	uint64_t mantissa = bits & ((1ULL << 52) - 1), kept, rest, half;
+	int32_t exponent = (int32_t)(bits >> 52 & 0x7ff) - 1023 + (1 << (format->exponent_bits - 1)) - 1;
+	uint32_t drop = 52u - format->mantissa_bits;
+	bool negative = bits >> 63;
+	uint16_t sign = negative ? format->sign : 0;
 
-	if ((bits >> 52 & 0x7ff) == 0x7ff) {
-		/* An infinity, or the one NaN the hardware produces. */
-		return mantissa != 0 ? 0x7fff : (uint16_t)(sign | max_exponent << mantissa_bits);
-	}
+	if ((bits >> 52 & 0x7ff) == 0x7ff)
+		return mantissa != 0 ? format->nan : (uint16_t)(sign | format->infinity);
 	if (exponent <= 0) {
-		/* subnormal: the implicit one becomes explicit and moves right */
-		if (exponent < -(int32_t)mantissa_bits - 1)
-			return sign;
-		mantissa |= 1ULL << 52;
+		/* subnormal: the implicit one becomes explicit and moves right, far out of sight at most */
+		if (bits << 1 != 0)
+			mantissa |= 1ULL << 52;
 		drop += (uint32_t)(1 - exponent);
+		drop = drop > 62 ? 62 : drop;
 		exponent = 0;
 	}
 	kept = mantissa >> drop;
 	rest = mantissa & ((1ULL << drop) - 1);
 	half = 1ULL << (drop - 1);
-	kept += (uint64_t)(uint32_t)exponent << mantissa_bits;
-	if (!to_zero && (rest > half || (rest == half && (kept & 1))))
+	kept += (uint64_t)(uint32_t)exponent << format->mantissa_bits;
+	if (half_rounds_up(rounding, negative, kept & 1, rest, half))
 		kept++;
-	if (kept >= (uint64_t)max_exponent << mantissa_bits)
-		kept = to_zero ? ((uint64_t)max_exponent << mantissa_bits) - 1
-			       : (uint64_t)max_exponent << mantissa_bits;
+	if (kept > format->max) {
+		bool away = rounding == HALF_NEAREST || rounding == (negative ? HALF_DOWN : HALF_UP);
+
+		kept = away ? format->infinity : format->max;
+	}
 	return (uint16_t)(sign | kept);
 }
 
-static inline uint16_t double_to_f16(double value, bool to_zero)
+static inline uint16_t double_to_f16(double value, enum half_rounding rounding)
 {
-	return narrow_float(value, 5, 10, to_zero);
+	return narrow_float(value, &half_f16, rounding);
 }
 
-static inline uint16_t double_to_bf16(double value, bool to_zero)
+static inline uint16_t double_to_bf16(double value, enum half_rounding rounding)
 {
-	return narrow_float(value, 8, 7, to_zero);
+	return narrow_float(value, &half_bf16, rounding);
+}
+
+/* The upper half of an f16. */
+static inline float e5m2_to_float(uint8_t code)
+{
+	return f16_to_float((uint16_t)(code << 8));
+}
+
+static inline float e4m3_to_float(uint8_t code)
+{
+	uint32_t sign = (uint32_t)(code & 0x80) << 24, exponent = code >> 3 & 15, mantissa = code & 7;
+
+	if ((code & 0x7f) == 0x7f)
+		return bits_float(sign | 0x7fffffffu);
+	if (exponent == 0)
+		return bits_float(float_bits((float)mantissa * 0x1p-9f) | sign);
+	return bits_float(sign | (exponent + 120) << 23 | mantissa << 20);
+}
+
+/* x + y in f64, rounded to odd: rounded once more to a type of fewer than 52 bits it is as if rounded once. */
+static inline double add_to_odd(double x, double y)
+{
+	volatile double sum = x + y, x_part = sum - y, y_part = sum - x_part;
+	volatile double x_rest = x - x_part, y_rest = y - y_part, error = x_rest + y_rest;
+	uint64_t bits = double_bits(sum);
+
+	/* Not a number here is an infinity or a NaN somewhere. */
+	if (!(error < 0) && !(error > 0))
+		return sum;
+	if ((error < 0) != (bits >> 63 != 0))
+		bits--;
+	return bits_double(bits | 1);
 }
 
 #endif

@@ -56,6 +56,23 @@ static const char *barrier_shape(const struct ptx_insn *insn)
 	return insn->actions[0] == PTX_M_ARRIVE ? "su su" : "su ?su";
 }
 
+/* cp.async: the bytes to read, or the predicate that leaves the source alone, or the cache policy. */
+static bool parse_copy_option(struct decoder *decoder, struct ptx_operand *ret_operand)
+{
+	struct ptx_parser *parser = decoder->parser;
+	const struct ptx_name *name = NULL;
+	enum ptx_type type = PTX_U32;
+	uint32_t offset;
+
+	if (parser->token.kind == PTX_TOKEN_WORD)
+		name = ptx_find_name(parser, &parser->token, &offset);
+	if (ptx_at(parser, '!') || (name != NULL && name->kind == PTX_NAME_REGISTER && name->bytes == 0))
+		type = PTX_PRED;
+	else if (name != NULL && name->kind == PTX_NAME_REGISTER && name->bytes == 8)
+		type = PTX_U64;
+	return decode_source(decoder, type, ret_operand);
+}
+
 static const char *mbarrier_shape(const struct ptx_insn *insn)
 {
 	switch (insn->actions[0]) {
@@ -85,20 +102,52 @@ static const char *copy_shape(const struct ptx_insn *insn)
 		return NULL;
 	if (insn->flags & F(MBARRIER))
 		return "m";
+	if (insn->flags & F(REDUCE))
+		return insn->flags & F(MBAR_TX) ? "m m su m ?sq" : "m m su ?sq";
 	switch (insn->actions[0]) {
 	case PTX_M_COMMIT_GROUP:
 	case PTX_M_WAIT_ALL:
 		return "";
 	case PTX_M_WAIT_GROUP:
 		return "su";
+	case PTX_M_PREFETCH:
+		return "m su ?sq";
 	case PTX_M_NONE:
 		break;
 	default:
 		return NULL;
 	}
-	if (insn->flags & F(BULK))
-		return insn->flags & F(MBAR_TX) ? "m m su m" : "m m su";
-	return "m m su ?su ?sq";
+	if (insn->flags & F(BULK) && insn->flags & F(MBAR_TX))
+		return insn->flags & F(MULTICAST) ? "m m su m sh ?sq" : "m m su m ?sq";
+	return insn->flags & F(BULK) ? "m m su ?sq" : "m m su ?so ?sq";
+}
+
+static const char *wmma_shape(const struct ptx_insn *insn)
+{
+	switch (insn->actions[0]) {
+	case PTX_M_LOAD:
+		return "rx m ?su";
+	case PTX_M_STORE:
+		return "m Rx ?su";
+	case PTX_M_MMA:
+		return "rx Rx Rx Rx";
+	default:
+		return NULL;
+	}
+}
+
+static const char *policy_shape(const struct ptx_insn *insn)
+{
+	switch (insn->actions[0]) {
+	case PTX_M_FRACTIONAL:
+		return "dq ?sf";
+	case PTX_M_RANGE:
+		return "dq m su su";
+	case PTX_M_CVT:
+		return "dq sq";
+	default:
+		return NULL;
+	}
 }
 
 static const char *special_shape(const struct ptx_insn *insn)
@@ -111,6 +160,16 @@ static const char *special_shape(const struct ptx_insn *insn)
 		return mbarrier_shape(insn);
 	case PTX_OP_CP:
 		return copy_shape(insn);
+	case PTX_OP_WMMA:
+		return wmma_shape(insn);
+	case PTX_OP_CREATEPOLICY:
+		return policy_shape(insn);
+	case PTX_OP_LOP3:
+		return insn->actions[0] == PTX_M_NONE ? "d0 s0 s0 s0 su" : "D0 s0 s0 s0 su sp";
+	case PTX_OP_ST:
+		return insn->flags & F(ASYNC) ? "m V0 m" : "m V0 ?sq";
+	case PTX_OP_RED:
+		return insn->flags & F(ASYNC) ? "m V0 m" : "m V0 ?sq";
 	default:
 		return NULL;
 	}
@@ -142,6 +201,12 @@ static bool role_type(struct decoder *decoder, char code, enum ptx_type *ret_typ
 	case '1':
 	case '2':
 		type = (enum ptx_type)insn->types[code - '0'];
+		break;
+	case 'x':
+		type = insn->types[0] == PTX_F64 ? PTX_B64 : PTX_B32;
+		break;
+	case 'f':
+		type = PTX_F32;
 		break;
 	case 'w':
 		type = (enum ptx_type)insn->types[0];
@@ -212,6 +277,10 @@ static bool parse_role(struct decoder *decoder, char role, char code)
 		ptx_advance(parser);
 		return true;
 	}
+	if (code == 'o') {
+		decoder->n_operands++;
+		return parse_copy_option(decoder, o);
+	}
 	if (role != 'm' && !role_type(decoder, code, &type))
 		return false;
 	if (code == 'a') {
@@ -245,6 +314,12 @@ static bool parse_role(struct decoder *decoder, char role, char code)
 	case 'V':
 		decoder->n_operands++;
 		return decode_scalar_or_vector(decoder, type, true, o);
+	case 'r':
+		decoder->n_operands++;
+		return decode_vector(decoder, type, false, o);
+	case 'R':
+		decoder->n_operands++;
+		return decode_vector(decoder, type, true, o);
 	default:
 		return false;
 	}
@@ -487,6 +562,22 @@ static bool find_op(struct decoder *decoder)
 	return false;
 }
 
+static uint8_t vector_length(uint8_t mod)
+{
+	switch (mod) {
+	case PTX_M_X1:
+		return 1;
+	case PTX_M_V2:
+	case PTX_M_X2:
+		return 2;
+	case PTX_M_V4:
+	case PTX_M_X4:
+		return 4;
+	default:
+		return 8;
+	}
+}
+
 static bool set_modifier(struct decoder *decoder, const struct mod_info *mod)
 {
 	struct ptx_insn *insn = &decoder->insn;
@@ -523,7 +614,15 @@ static bool set_modifier(struct decoder *decoder, const struct mod_info *mod)
 		insn->scope = mod->mod;
 		break;
 	case PTX_KIND_VEC:
-		insn->n_elements = mod->mod == PTX_M_V2 ? 2 : mod->mod == PTX_M_V4 ? 4 : 8;
+		insn->n_elements = vector_length(mod->mod);
+		break;
+	case PTX_KIND_SHAPE:
+		insn->shape = mod->mod;
+		break;
+	case PTX_KIND_LAYOUT:
+		if (insn->n_layouts == 2)
+			return false;
+		insn->layouts[insn->n_layouts++] = mod->mod;
 		break;
 	default:
 		break;
@@ -539,7 +638,7 @@ static bool parse_modifier(struct decoder *decoder)
 	for (uint32_t i = PTX_NONE + 1; i < PTX_N_TYPES; i++) {
 		if (!ptx_token_is(token, ptx_type_text[i]))
 			continue;
-		if (insn->n_types == 3)
+		if (insn->n_types == sizeof(insn->types))
 			return false;
 		insn->types[insn->n_types++] = (uint8_t)i;
 		return true;

@@ -37,6 +37,8 @@ enum ptx_mod_kind {
 	PTX_KIND_SEM,
 	PTX_KIND_SCOPE,
 	PTX_KIND_VEC,
+	PTX_KIND_SHAPE,
+	PTX_KIND_LAYOUT,
 	PTX_KIND_FLAG,
 	PTX_KIND_HINT,
 };
@@ -101,7 +103,7 @@ enum ptx_insn_property {
 	PTX_IS_LOAD = 4,    /* its result arrives later: the warp runs on until it is used */
 };
 
-#define PTX_MAX_OPERANDS 6
+#define PTX_MAX_OPERANDS 7
 
 struct ptx_insn {
 	ptx_exec_fn *run;
@@ -115,9 +117,11 @@ struct ptx_insn {
 	struct ptx_operand o[PTX_MAX_OPERANDS];
 	int64_t displacement[3]; /* of the memory operands, in their order */
 	uint64_t flags;          /* PTX_FLAG() */
-	uint8_t types[3];        /* enum ptx_type */
+	uint8_t types[4];        /* enum ptx_type */
 	uint8_t n_types;
-	uint8_t rnd, cmp, sem, scope;
+	uint8_t rnd, cmp, sem, scope, shape;
+	uint8_t layouts[2];
+	uint8_t n_layouts;
 	uint8_t actions[2];
 	uint8_t spaces[2];
 	uint8_t n_spaces;

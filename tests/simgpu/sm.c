@@ -291,6 +291,7 @@ static bool start_block(struct sim_launch_state *state, struct sim_cluster *clus
 	state->sms[sm].slots |= 1ULL << block->slot;
 	memset(block->barriers, 0, sizeof(block->barriers));
 	memset(block->shared, SHARED_FILL, state->shared_bytes);
+	memset(block->reserved, 0, sizeof(block->reserved));
 	locate_block(state, state->next_cluster, rank, block->ctaid);
 	cluster->blocks[rank] = block;
 	state->n_running_blocks++;

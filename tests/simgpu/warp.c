@@ -85,6 +85,7 @@ struct sim_frame *frame_take(struct sim_warp *warp, const struct ptx_function *f
 	frame->id = warp->next_frame_id++;
 	frame->mask = 0;
 	frame->local_base = 0;
+	frame->local_top = function->local_bytes;
 	return frame;
 }
 
