@@ -38,6 +38,7 @@ struct sim_config {
 	uint64_t timer_base_ns;      /* %globaltimer at true time 0: SIMGPU_TIMER_BASE_NS */
 	uint64_t seed;               /* SIMGPU_SEED: per-SM %clock64 offsets (0..2^40 cycles) and rates */
 	uint64_t memory_bytes;       /* device memory: SIMGPU_MEMORY, e.g. "4G" */
+	uint64_t malloc_heap_bytes;  /* what malloc() on the device may give out: SIMGPU_MALLOC_HEAP */
 	uint32_t max_blocks_per_sm;  /* resident blocks */
 	uint32_t max_warps_per_sm;
 	uint32_t shared_bytes_per_sm;
@@ -75,6 +76,8 @@ enum sim_status sim_device_create(const struct sim_config *config, struct sim_de
 /* Waits for nothing: the caller has ended its launches. NULL is fine. */
 void sim_device_destroy(struct sim_device *device);
 const struct sim_config *sim_device_config(const struct sim_device *device);
+/* What malloc() on the device may give out from now on; no launch runs meanwhile. */
+void sim_device_set_malloc_heap(struct sim_device *device, uint64_t bytes);
 /* Makes every running and future sim_launch() on the device return SIM_STOPPED soon (process exit, context reset). */
 void sim_device_stop(struct sim_device *device);
 

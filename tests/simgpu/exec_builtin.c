@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * exec_builtin.c - the functions a kernel may call without defining them: vprintf and __assertfail.
+ * exec_builtin.c - the functions a kernel may call without defining them: vprintf, __assertfail, malloc, free.
  *
  * vprintf writes to stdout while the kernel runs, lane by lane. The argument block is laid out as C would: each
  * argument at its natural alignment. Runs on the thread of sim_launch(), with the callee's frame as warp->frame.
@@ -23,6 +23,15 @@ static uint64_t param_u64(const struct sim_warp *warp, uint32_t index, uint32_t 
 		       warp->frame->params + (size_t)lane * function->params_bytes + function->params[index].offset,
 		       function->params[index].bytes < sizeof(value) ? function->params[index].bytes : sizeof(value));
 	return value;
+}
+
+static void give_result(struct sim_warp *warp, uint32_t lane, uint64_t value)
+{
+	const struct ptx_function *function = warp->frame->function;
+
+	if (function->n_results == 1)
+		memcpy(warp->frame->params + (size_t)lane * function->params_bytes + function->results[0].offset, &value,
+		       function->results[0].bytes < sizeof(value) ? function->results[0].bytes : sizeof(value));
 }
 
 /* A C string of device memory, cut at the buffer's end; false after a fault. */
@@ -63,7 +72,7 @@ struct conversion {
 	char text[32];
 	char letter;
 	bool is_long;
-	uint32_t n_stars;
+	uint32_t n_stars; /* widths and precisions that are arguments, at most two */
 };
 
 static const char *parse_conversion(const char *format, struct conversion *ret_conversion)
@@ -156,13 +165,46 @@ static bool print_conversion(struct sim_warp *warp, const struct ptx_insn *insn,
 }
 #pragma GCC diagnostic pop
 
-static bool print_lane(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t lane)
+/* Puts the numbers that a '*' takes from the arguments into the conversion's text. */
+static bool fill_in_stars(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t lane,
+			  struct conversion *conversion, uint64_t *arguments)
+{
+	char text[sizeof(conversion->text)];
+	size_t n = 0;
+
+	if (conversion->n_stars == 0)
+		return true;
+	for (const char *from = conversion->text; *from != '\0'; from++) {
+		uint64_t value;
+
+		if (*from != '*') {
+			if (n + 1 < sizeof(text))
+				text[n++] = *from;
+			continue;
+		}
+		if (!next_argument(warp, insn, lane, arguments, 4, &value))
+			return false;
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%d", (int)value);
+		n = n < sizeof(text) ? n : sizeof(text) - 1;
+	}
+	text[n] = '\0';
+	memcpy(conversion->text, text, n + 1);
+	return true;
+}
+
+/* *ret_result: the number of arguments that the format takes, -1 without a format. */
+static bool print_lane(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t lane, int32_t *ret_result)
 {
 	uint64_t arguments = param_u64(warp, 1, lane);
+	int32_t n_arguments = 0;
 	char format[MAX_TEXT], line[4 * MAX_TEXT];
 	const char *at = format;
 	size_t n = 0;
 
+	if (param_u64(warp, 0, lane) == 0) {
+		*ret_result = -1;
+		return true;
+	}
 	if (!read_string(warp, insn, lane, param_u64(warp, 0, lane), format))
 		return false;
 	while (*at != '\0' && n < sizeof(line) - 1) {
@@ -174,32 +216,51 @@ static bool print_lane(struct sim_warp *warp, const struct ptx_insn *insn, uint3
 		}
 		at = parse_conversion(at, &conversion);
 		line[n] = '\0';
-		if (conversion.n_stars > 0) {
-			/* A width from the arguments: printed without it rather than with a wrong one. */
-			snprintf(line + n, sizeof(line) - n, "%s", conversion.text);
-		} else if (!print_conversion(warp, insn, lane, &conversion, &arguments, line + n, sizeof(line) - n)) {
+		if (!fill_in_stars(warp, insn, lane, &conversion, &arguments) ||
+		    !print_conversion(warp, insn, lane, &conversion, &arguments, line + n, sizeof(line) - n))
 			return false;
-		}
+		if (conversion.letter != '%' && conversion.letter != '\0')
+			n_arguments++;
 		n += strlen(line + n);
 	}
 	fwrite(line, 1, n, stdout);
+	*ret_result = n_arguments;
 	return true;
 }
 
 static void vprintf_lanes(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t mask)
 {
-	const struct ptx_function *function = warp->frame->function;
-
 	FOR_EACH_LANE(lane, mask)
 	{
-		uint32_t result = 0;
+		int32_t result;
 
-		if (!print_lane(warp, insn, lane))
+		if (!print_lane(warp, insn, lane, &result))
 			return;
-		if (function->n_results == 1 && function->results[0].bytes == sizeof(result))
-			memcpy(warp->frame->params + (size_t)lane * function->params_bytes +
-				       function->results[0].offset,
-			       &result, sizeof(result));
+		give_result(warp, lane, (uint32_t)result);
+	}
+}
+
+/* --- the heap --- */
+
+static void malloc_lanes(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t mask)
+{
+	FOR_EACH_LANE(lane, mask)
+	{
+		give_result(warp, lane, sim_heap_alloc(warp->launch->device, param_u64(warp, 0, lane)));
+	}
+}
+
+static void free_lanes(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t mask)
+{
+	FOR_EACH_LANE(lane, mask)
+	{
+		uint64_t address = param_u64(warp, 0, lane);
+
+		if (address != 0 && !sim_heap_free(warp->launch->device, address)) {
+			warp_fault(warp, insn, lane, SIM_ILLEGAL_ADDRESS, "free of 0x%llx, which malloc did not give",
+				   (unsigned long long)address);
+			return;
+		}
 	}
 }
 
@@ -229,5 +290,9 @@ ptx_exec_fn *sim_builtin(const char *name)
 		return vprintf_lanes;
 	if (strcmp(name, "__assertfail") == 0)
 		return assert_failed;
+	if (strcmp(name, "malloc") == 0)
+		return malloc_lanes;
+	if (strcmp(name, "free") == 0)
+		return free_lanes;
 	return NULL;
 }

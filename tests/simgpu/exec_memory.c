@@ -464,6 +464,23 @@ HANDLER(ld_entry_param)
 	}
 }
 
+HANDLER(copy_param)
+{
+	uint64_t to = warp->frame->local_base + (uint64_t)insn->displacement[1];
+
+	FOR_EACH_LANE(lane, mask)
+	{
+		memcpy(warp->local + (size_t)lane * warp->local_capacity + to,
+		       frame_param(warp, lane, (uint64_t)insn->displacement[0]), (size_t)insn->displacement[2]);
+	}
+}
+
+bool select_copy_param(struct ptx_insn *insn)
+{
+	insn->run = copy_param;
+	return true;
+}
+
 static bool is_ordered(const struct ptx_insn *insn)
 {
 	return insn->sem != PTX_M_NONE && insn->sem != PTX_M_WEAK;

@@ -158,10 +158,10 @@ static uint64_t find_gap(const struct sim_memory *memory, uint64_t bytes, uint64
 	}
 }
 
-enum sim_status sim_mem_alloc(struct sim_device *device, size_t bytes, size_t align, uint64_t *ret_address)
+static enum sim_status alloc_range(struct sim_memory *memory, size_t bytes, size_t align, bool is_heap,
+				   uint64_t *ret_address)
 {
-	struct sim_memory *memory = &device->memory;
-	struct sim_range range = { 0 };
+	struct sim_range range = { .is_heap = is_heap };
 	size_t index;
 	bool good;
 
@@ -177,7 +177,7 @@ enum sim_status sim_mem_alloc(struct sim_device *device, size_t bytes, size_t al
 	range.to_host = (uint64_t)(uintptr_t)memory->backing - memory->device_base;
 	good = range.start != 0 && insert_range(memory, index, &range);
 	if (good)
-		memory->used_bytes += bytes;
+		*(is_heap ? &memory->heap_used_bytes : &memory->used_bytes) += bytes;
 	pthread_mutex_unlock(&memory->lock);
 	if (!good)
 		return SIM_NO_MEMORY;
@@ -185,6 +185,11 @@ enum sim_status sim_mem_alloc(struct sim_device *device, size_t bytes, size_t al
 	       bytes < FILL_LIMIT_BYTES ? bytes : FILL_LIMIT_BYTES);
 	*ret_address = range.start;
 	return SIM_OK;
+}
+
+enum sim_status sim_mem_alloc(struct sim_device *device, size_t bytes, size_t align, uint64_t *ret_address)
+{
+	return alloc_range(&device->memory, bytes, align, false, ret_address);
 }
 
 /* Gives whole pages inside a freed range back to the system. */
@@ -198,7 +203,7 @@ static void release_pages(const struct sim_range *range)
 		madvise((void *)start, end - start, MADV_DONTNEED);
 }
 
-static enum sim_status remove_start(struct sim_memory *memory, uint64_t address, bool is_host)
+static enum sim_status remove_start(struct sim_memory *memory, uint64_t address, bool is_host, bool is_heap)
 {
 	struct sim_range range;
 	size_t index;
@@ -206,13 +211,13 @@ static enum sim_status remove_start(struct sim_memory *memory, uint64_t address,
 	pthread_mutex_lock(&memory->lock);
 	index = range_index(memory, address);
 	if (!range_holds(memory, index, address) || memory->ranges[index].start != address ||
-	    memory->ranges[index].is_host != is_host) {
+	    memory->ranges[index].is_host != is_host || memory->ranges[index].is_heap != is_heap) {
 		pthread_mutex_unlock(&memory->lock);
 		return SIM_INVALID_VALUE;
 	}
 	range = memory->ranges[index];
 	if (!is_host) {
-		memory->used_bytes -= range.end - range.start;
+		*(is_heap ? &memory->heap_used_bytes : &memory->used_bytes) -= range.end - range.start;
 		/* Under the lock: the pages may be handed out again as soon as it is released. */
 		release_pages(&range);
 	}
@@ -223,7 +228,27 @@ static enum sim_status remove_start(struct sim_memory *memory, uint64_t address,
 
 enum sim_status sim_mem_free(struct sim_device *device, uint64_t address)
 {
-	return remove_start(&device->memory, address, false);
+	return remove_start(&device->memory, address, false, false);
+}
+
+uint64_t sim_heap_alloc(struct sim_device *device, uint64_t bytes)
+{
+	struct sim_memory *memory = &device->memory;
+	uint64_t address, used;
+
+	pthread_mutex_lock(&memory->lock);
+	used = memory->heap_used_bytes;
+	pthread_mutex_unlock(&memory->lock);
+	/* Two launches that ask at once may both get the last of it; no program can tell. */
+	if (bytes > device->config.malloc_heap_bytes || used > device->config.malloc_heap_bytes - bytes)
+		return 0;
+	bytes = bytes < 16 ? 16 : (bytes + 15) & ~15ULL;
+	return alloc_range(memory, bytes, 16, true, &address) == SIM_OK ? address : 0;
+}
+
+bool sim_heap_free(struct sim_device *device, uint64_t address)
+{
+	return remove_start(&device->memory, address, false, true) == SIM_OK;
 }
 
 void sim_mem_usage(const struct sim_device *device, uint64_t *ret_free_bytes, uint64_t *ret_total_bytes)
@@ -258,7 +283,7 @@ enum sim_status sim_host_register(struct sim_device *device, void *host, size_t 
 
 enum sim_status sim_host_unregister(struct sim_device *device, void *host)
 {
-	return remove_start(&device->memory, (uint64_t)(uintptr_t)host, true);
+	return remove_start(&device->memory, (uint64_t)(uintptr_t)host, true, false);
 }
 
 /* --- lookup --- */

@@ -27,6 +27,7 @@ struct sim_range {
 	uint64_t start, end;
 	uint64_t to_host; /* address + to_host = where its bytes are */
 	bool is_host;
+	bool is_heap; /* from malloc() on the device */
 };
 
 struct sim_memory {
@@ -39,7 +40,7 @@ struct sim_memory {
 	pthread_mutex_t lock;     /* ranges, n_ranges, used_bytes, peers; a leaf: nothing else is taken under it */
 	struct sim_range *ranges; /* sorted by start */
 	size_t n_ranges, capacity;
-	uint64_t used_bytes;
+	uint64_t used_bytes, heap_used_bytes;
 	struct sim_memory *peers[SIM_MAX_PEERS]; /* whose ranges this device's kernels reach as well */
 	uint32_t n_peers;
 	/* Raised (release) after every change of the ranges; a cached range is valid while the count a reader took
@@ -57,6 +58,9 @@ struct sim_range_cache {
 
 enum sim_status sim_memory_init(struct sim_memory *memory, uint64_t bytes);
 void sim_memory_finish(struct sim_memory *memory);
+/* malloc() and free() on the device: 0 when the heap is used up; false when `address` is not from there. */
+uint64_t sim_heap_alloc(struct sim_device *device, uint64_t bytes);
+bool sim_heap_free(struct sim_device *device, uint64_t address);
 /* The range that holds `address`. */
 bool sim_memory_find(struct sim_memory *memory, uint64_t address, struct sim_range *ret_range);
 /* Host pointer to [address, address + bytes) when it lies in one range, else NULL. Out of line: the cache missed. */

@@ -75,6 +75,11 @@ const struct sim_config *sim_device_config(const struct sim_device *device)
 	return &device->config;
 }
 
+void sim_device_set_malloc_heap(struct sim_device *device, uint64_t bytes)
+{
+	device->config.malloc_heap_bytes = bytes;
+}
+
 void sim_device_stop(struct sim_device *device)
 {
 	atomic_store_explicit(&device->stopped, true, memory_order_relaxed);
@@ -200,8 +205,34 @@ static enum sim_status place_globals(struct sim_module *module, struct ptx_log *
 	return SIM_OK;
 }
 
+/* Each call of a function that is not there is reported. Calls of what the system provides are made to happen in the
+ * order of simulated time: other warps see what they print and take. */
+static bool check_calls(struct ptx_function *function, struct ptx_log *log)
+{
+	bool good = true;
+
+	for (uint32_t i = 0; i < function->n_code; i++) {
+		struct ptx_insn *insn = &function->code[i];
+		const struct ptx_function *target =
+			insn->op == PTX_OP_CALL ? function->calls[insn->target].target : NULL;
+
+		if (target == NULL || target->is_defined)
+			continue;
+		if (target->builtin != NULL) {
+			insn->properties |= PTX_ORDERED;
+			continue;
+		}
+		ptx_log_line(log, "line %u: %s %s: function %s is not defined", insn->line,
+			     function->is_entry ? "kernel" : "function", function->name, target->name);
+		good = false;
+	}
+	return good;
+}
+
 static enum sim_status place_functions(struct ptx_module *ptx, struct ptx_log *log)
 {
+	enum sim_status status = SIM_OK;
+
 	for (uint32_t i = 0; i < ptx->n_functions; i++) {
 		struct ptx_function *function = ptx->functions[i];
 
@@ -209,20 +240,10 @@ static enum sim_status place_functions(struct ptx_module *ptx, struct ptx_log *l
 		if (!function->is_defined)
 			function->builtin = sim_builtin(function->name);
 	}
-	for (uint32_t i = 0; i < ptx->n_functions; i++) {
-		const struct ptx_function *function = ptx->functions[i];
-
-		for (uint32_t k = 0; k < function->n_calls; k++) {
-			const struct ptx_function *target = function->calls[k].target;
-
-			if (target == NULL || target->is_defined || target->builtin != NULL)
-				continue;
-			ptx_log_line(log, "line %u: %s calls function %s, which is not defined", target->line,
-				     function->name, target->name);
-			return SIM_UNSUPPORTED_PTX;
-		}
-	}
-	return SIM_OK;
+	for (uint32_t i = 0; i < ptx->n_functions; i++)
+		if (!check_calls(ptx->functions[i], log))
+			status = SIM_UNSUPPORTED_PTX;
+	return status;
 }
 
 static uint64_t symbol_value(const struct ptx_symbol *symbol)

@@ -733,6 +733,11 @@ bool ptx_decode_insn(struct ptx_parser *parser)
 		insn->op == PTX_OP_LD || insn->op == PTX_OP_LDU || insn->op == PTX_OP_ST || insn->op == PTX_OP_CVT;
 	if (!parse_operands(&decoder) || parser->stop)
 		return false;
+	/* The address of a function's parameter is that of its copy in local memory. */
+	if (!parser->function->is_entry && insn->spaces[0] == PTX_M_PARAM && insn->target == PTX_PARAM_ENTRY)
+		insn->spaces[0] = PTX_M_LOCAL;
+	if (insn->op == PTX_OP_RET)
+		ptx_store_register_results(parser);
 	if (!ptx_expect(parser, ';'))
 		return false;
 	if (insn->op == PTX_OP_READ_SPECIAL)
@@ -742,13 +747,13 @@ bool ptx_decode_insn(struct ptx_parser *parser)
 	if (!decoder.op->select(insn) || insn->run == NULL) {
 		ptx_error(parser, SIM_UNSUPPORTED_PTX, decoder.start.line, "instruction '%.*s' is not supported",
 			  (int)(decoder.opcode_end - decoder.start.text), decoder.start.text);
-		return false;
+		return true; /* behind its ';' already */
 	}
 	/* The end of a kernel is what the start of the next block hangs on. */
 	if (insn->op == PTX_OP_RET && parser->function->is_entry)
 		insn->properties |= PTX_ORDERED;
 	if (decoder.has_label)
 		ptx_use_label(parser, &decoder.label, false, 0, parser->code.n);
-	decode_append_insn(parser, insn);
+	ptx_append_insn(parser, insn);
 	return true;
 }

@@ -26,7 +26,6 @@ struct decoder {
 bool decode_error(struct decoder *decoder, enum sim_status status, const char *what);
 /* Reports that the next token is not what was `expected`; false. */
 bool decode_bad_operand(struct decoder *decoder, const char *expected);
-void decode_append_insn(struct ptx_parser *parser, const struct ptx_insn *insn);
 void decode_init_operands(struct ptx_insn *insn);
 void decode_append_read_special(struct decoder *decoder, uint32_t sreg, struct ptx_operand to, int64_t addend);
 /* The special register at the parser, consumed; PTX_N_SREGS when there is none. */

@@ -31,7 +31,7 @@ bool decode_error(struct decoder *decoder, enum sim_status status, const char *w
 
 /* --- emitting --- */
 
-void decode_append_insn(struct ptx_parser *parser, const struct ptx_insn *insn)
+void ptx_append_insn(struct ptx_parser *parser, const struct ptx_insn *insn)
 {
 	struct ptx_insn *slot = ptx_append(parser, &parser->code, sizeof(*slot));
 
@@ -58,7 +58,7 @@ void decode_append_read_special(struct decoder *decoder, uint32_t sreg, struct p
 	insn.o[0] = to;
 	insn.cost = sreg >= PTX_SREG_CLOCK && sreg <= PTX_SREG_GLOBALTIMER_HI ? PTX_COST_CLOCK : PTX_COST_ALU;
 	select_read_special(&insn);
-	decode_append_insn(decoder->parser, &insn);
+	ptx_append_insn(decoder->parser, &insn);
 }
 
 static struct ptx_operand read_special(struct decoder *decoder, uint32_t sreg, uint32_t bytes, int64_t addend)
@@ -264,6 +264,32 @@ static bool parse_offset(struct ptx_parser *parser, int64_t *ret_offset)
 	return true;
 }
 
+/* A function's parameter is in registers, so to speak: its address is that of a copy in local memory. Parameters are not
+ * written to, so a copy made where the address is taken is as good as one made at the call. */
+static bool param_address(struct decoder *decoder, const struct ptx_name *name, uint32_t offset, int64_t addend,
+			  uint32_t bytes, struct ptx_operand *ret_operand)
+{
+	struct ptx_parser *parser = decoder->parser;
+	struct ptx_declaration copy = { .name = decoder->start,
+					.line = decoder->start.line,
+					.align = 16,
+					.bytes = name->bytes };
+	struct ptx_insn insn = { .op = PTX_OP_COPY_PARAM, .guard = PTX_NO_GUARD, .line = decoder->start.line };
+	uint32_t local;
+
+	if (!ptx_reserve_area(parser, &copy, PTX_MAX_LOCAL_BYTES, &parser->function->local_bytes, &local))
+		return false;
+	decode_init_operands(&insn);
+	insn.displacement[0] = offset;
+	insn.displacement[1] = local;
+	insn.displacement[2] = name->bytes;
+	insn.cost = PTX_COST_STORE;
+	select_copy_param(&insn);
+	ptx_append_insn(parser, &insn);
+	*ret_operand = read_special(decoder, PTX_SREG_LOCAL, bytes, (int64_t)local + addend);
+	return true;
+}
+
 /* A register, or the address of something; behind a name that is known or not. */
 static bool parse_named_source(struct decoder *decoder, enum ptx_type type, struct ptx_operand *ret_operand)
 {
@@ -312,7 +338,7 @@ static bool parse_named_source(struct decoder *decoder, enum ptx_type type, stru
 	} else if (name->kind == PTX_NAME_ENTRY_PARAM) {
 		*ret_operand = constant(parser, (uint64_t)((int64_t)offset + addend), bytes);
 	} else {
-		return decode_error(decoder, SIM_UNSUPPORTED_PTX, "the address of a function's parameter");
+		return param_address(decoder, name, offset, addend, bytes, ret_operand);
 	}
 	return true;
 }

@@ -71,42 +71,6 @@ static void *take_items(struct ptx_vector *vector, uint32_t *ret_n)
 
 /* --- functions --- */
 
-/* "(.param .b64 a, .param .align 8 .b8 b[16])": formal parameters or results. */
-static bool parse_formals(struct ptx_parser *parser, bool in_entry, struct ptx_vector *params, uint32_t *area)
-{
-	if (!ptx_expect(parser, '('))
-		return false;
-	if (ptx_accept(parser, ')'))
-		return true;
-	do {
-		struct ptx_declaration declaration;
-		struct ptx_param *param;
-		struct ptx_name *name;
-		uint32_t offset;
-
-		if (ptx_at_word(parser, ".reg")) {
-			ptx_error(parser, SIM_UNSUPPORTED_PTX, parser->token.line,
-				  "register parameters are not supported");
-			return false;
-		}
-		if (!ptx_accept_word(parser, ".param")) {
-			ptx_error(parser, SIM_INVALID_PTX, parser->token.line, ".param expected before '%.*s'",
-				  ptx_token_width(&parser->token), parser->token.text);
-			return false;
-		}
-		if (!ptx_parse_variable_type(parser, &declaration) || !ptx_parse_declarator(parser, &declaration) ||
-		    !ptx_reserve_area(parser, &declaration, PTX_MAX_PARAM_BYTES, area, &offset))
-			return false;
-		param = ptx_append(parser, params, sizeof(*param));
-		param->offset = offset;
-		param->bytes = (uint32_t)declaration.bytes;
-		name = ptx_add_name(parser, &declaration.name, in_entry ? PTX_NAME_ENTRY_PARAM : PTX_NAME_PARAM);
-		name->offset = offset;
-		name->bytes = (uint32_t)declaration.bytes;
-	} while (ptx_accept(parser, ',') && !parser->stop);
-	return ptx_expect(parser, ')');
-}
-
 /* Up to three numbers: .maxntid 256, 1, 1 */
 static bool parse_shape(struct ptx_parser *parser, uint32_t ret_shape[3])
 {
@@ -230,7 +194,7 @@ static void clear_function_state(struct ptx_parser *parser)
 		free(calls[i].results);
 	}
 	parser->code.n = parser->constants.n = parser->elements.n = parser->calls.n = 0;
-	parser->tables.n = parser->fixups.n = parser->names.n = parser->labels.n = 0;
+	parser->register_formals.n = parser->tables.n = parser->fixups.n = parser->names.n = parser->labels.n = 0;
 	parser->label_uses.n = parser->named_tables.n = parser->scopes.n = 0;
 	parser->scope = 0;
 	memset(parser->constant_cache, 0, sizeof(parser->constant_cache));
@@ -417,7 +381,7 @@ static bool parse_function(struct ptx_parser *parser, bool is_entry)
 	struct ptx_token name;
 
 	clear_function_state(parser);
-	if (!is_entry && ptx_at(parser, '(') && !parse_formals(parser, false, &results, &area))
+	if (!is_entry && ptx_at(parser, '(') && !ptx_parse_formals(parser, false, true, &results, &area))
 		goto failed;
 	name = parser->token;
 	if (name.kind != PTX_TOKEN_WORD) {
@@ -426,7 +390,7 @@ static bool parse_function(struct ptx_parser *parser, bool is_entry)
 		goto failed;
 	}
 	ptx_advance(parser);
-	if (ptx_at(parser, '(') && !parse_formals(parser, is_entry, &params, &area))
+	if (ptx_at(parser, '(') && !ptx_parse_formals(parser, is_entry, false, &params, &area))
 		goto failed;
 	if (!parse_tuning_directives(parser, &header))
 		goto failed;
@@ -457,6 +421,7 @@ static bool parse_function(struct ptx_parser *parser, bool is_entry)
 	parser->function = function;
 	/* `_` as a destination: the widest register there is. */
 	parser->sink = ptx_new_register(parser, 16);
+	ptx_load_register_params(parser);
 	parse_body(parser);
 	append_ret(parser);
 	ptx_resolve_labels(parser);
@@ -591,6 +556,7 @@ static void parser_finish(struct ptx_parser *parser)
 	free(parser->label_uses.items);
 	free(parser->named_tables.items);
 	free(parser->scopes.items);
+	free(parser->register_formals.items);
 }
 
 static void check_module(struct ptx_parser *parser)

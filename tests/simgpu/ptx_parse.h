@@ -66,6 +66,14 @@ struct ptx_named_table {
 	uint32_t table;
 };
 
+/* A parameter or result of a function that is a register: it travels in the parameter area like the others. */
+struct ptx_register_formal {
+	uint32_t name; /* index among the names */
+	uint32_t offset;
+	enum ptx_type type;
+	bool is_result;
+};
+
 struct ptx_vector {
 	void *items;
 	uint32_t n, capacity;
@@ -95,11 +103,13 @@ struct ptx_parser {
 		uint32_t offset;
 		uint32_t bytes_plus_1;
 	} constant_cache[64];
+	struct ptx_vector register_formals; /* struct ptx_register_formal, of the function being read */
 	uint32_t sink;     /* offset of the register that `_` writes to */
 	char scratch[512]; /* where ptx_append() points when out of memory */
 };
 
 #define PTX_MAX_DIMENSIONS  8
+#define PTX_MAX_LOCAL_BYTES    (512u << 10)
 #define PTX_MAX_PARAM_BYTES (1u << 16) /* nvcc's own limit is 32764 */
 
 /* One declarator with the type in front of it: .align 8 .b8 name[2][3] */
@@ -168,6 +178,12 @@ enum ptx_type ptx_type_of_token(const struct ptx_token *token);
 
 /* --- ptx_decode.c, ptx_loads.c --- */
 
+/* ptx_formals.c: registers for the formals that are registers, and the code that fills or returns them. */
+void ptx_load_register_params(struct ptx_parser *parser);
+void ptx_store_register_results(struct ptx_parser *parser);
+bool ptx_parse_formals(struct ptx_parser *parser, bool in_entry, bool are_results, struct ptx_vector *params,
+		       uint32_t *area);
+void ptx_append_insn(struct ptx_parser *parser, const struct ptx_insn *insn);
 /* ptx_decode.c: reads one instruction, with its guard, up to and including the ';'. */
 bool ptx_decode_insn(struct ptx_parser *parser);
 /* Marks the instructions that must wait for a load under way. */

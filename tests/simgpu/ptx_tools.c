@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PTX_MAX_ERRORS 20
+/* Enough for every instruction a file could have reason to use wrongly; then something else is wrong. */
+#define PTX_MAX_ERRORS 200
 
 const uint8_t ptx_type_bytes[PTX_N_TYPES] = {
 #define PTX_TYPE(id, text, bytes, class) [PTX_##id] = bytes,

@@ -14,7 +14,6 @@
 #define PTX_MAX_REGISTERS      (64u << 20)
 #define PTX_MAX_DATA_BYTES     (256u << 20)
 #define PTX_MAX_VARIABLE_BYTES (1ULL << 36)
-#define PTX_MAX_LOCAL_BYTES    (512u << 10)
 
 enum ptx_type ptx_type_of_token(const struct ptx_token *token)
 {

@@ -97,7 +97,7 @@ static void errors_say_where_and_what(void **state)
 	check_error(IN_KERNEL("ld.param.u32 %r1, [p+9];"), SIM_INVALID_PTX, "outside of the parameter");
 	check_error(IN_KERNEL("call missing, (p);"), SIM_INVALID_PTX, "a function expected before 'missing'");
 	check_error(PTX_HEAD ".extern .func gone(.param .b32 a);\n.entry k() { .param .b32 x; call gone, (x); ret; }",
-		    SIM_UNSUPPORTED_PTX, "k calls function gone, which is not defined");
+		    SIM_UNSUPPORTED_PTX, "line 5: kernel k: function gone is not defined");
 	check_error(PTX_HEAD ".func f(.param .b32 a) { ret; }\n.entry k() { .param .b64 x; call f, (x); ret; }",
 		    SIM_INVALID_PTX, "arguments that do not match");
 	check_error(PTX_HEAD ".global .u32 a[2] = {1, 2, 3};", SIM_INVALID_PTX, "more values than 'a' has room for");
@@ -111,21 +111,36 @@ static void errors_say_where_and_what(void **state)
 	check_error(".version 8.0\n.target sm_80\n.address_size 32\n", SIM_UNSUPPORTED_PTX, "64-bit");
 }
 
-/* One load reports several mistakes, each with its line, and then gives up. */
+/* One load reports all mistakes, each once and with its line; past reason it gives up. */
 static void several_errors_are_reported(void **state)
 {
 	struct sim_device *device = rig_device(NULL);
 	struct sim_module *module;
-	char ptx[8192] = PTX_HEAD ".entry k() {\n.reg .b32 %r<4>;\n", log[8192];
+	static char ptx[32768], log[32768];
+	const char *at = log;
+	uint32_t n_lines = 0;
 
 	(void)state;
+	strcpy(ptx, PTX_HEAD ".entry k() {\n.reg .b32 %r<4>;\n");
 	for (int i = 0; i < 40; i++)
+		strcat(ptx, "{ bad.instruction %r1; }\nadd.u16 %r1, %r2, 1;\n");
+	strcat(ptx, "ret; }\n.entry l() { ret; }\n");
+	assert_int_equal(sim_module_load(device, ptx, strlen(ptx), log, sizeof(log), &module), SIM_UNSUPPORTED_PTX);
+	for (; *at != '\0'; at = strchr(at, '\n') + 1, n_lines++) {
+		char start[40];
+
+		snprintf(start, sizeof(start), "line %u: kernel k: ", 6 + n_lines);
+		if (strncmp(at, start, strlen(start)) != 0)
+			fail_msg("'%.60s' does not start with '%s'", at, start);
+	}
+	assert_int_equal(n_lines, 80);
+	strcpy(ptx, PTX_HEAD ".entry k() {\n.reg .b32 %r<4>;\n");
+	for (int i = 0; i < 300; i++)
 		strcat(ptx, "bad.instruction %r1;\nadd.u32 %r1, %r2, 1;\n");
 	strcat(ptx, "ret; }\n");
 	assert_int_equal(sim_module_load(device, ptx, strlen(ptx), log, sizeof(log), &module), SIM_UNSUPPORTED_PTX);
-	assert_non_null(strstr(log, "line 6: "));
-	assert_non_null(strstr(log, "line 44: "));
-	assert_null(strstr(log, "line 46: "));
+	assert_non_null(strstr(log, "line 404: "));
+	assert_null(strstr(log, "line 406: "));
 	assert_non_null(strstr(log, "too many errors"));
 	sim_device_destroy(device);
 }
