@@ -27,7 +27,8 @@
 /* Shared memory of block r of a cluster, seen from any of its blocks: (r + 1) << SIM_RANK_SHIFT. */
 #define SIM_RANK_SHIFT SIM_SHARED_LIMIT_SHIFT
 
-/* What the system keeps for itself of a block's shared memory, zero at the start; cooperative groups uses some of it. */
+/* What the system keeps for itself of a block's shared memory, zero at the start; cooperative groups uses some of it.
+ */
 #define SIM_RESERVED_SHARED_BYTES  1024u
 #define SIM_RESERVED_SHARED_OFFSET ((1u << SIM_SHARED_LIMIT_SHIFT) - SIM_RESERVED_SHARED_BYTES)
 
@@ -66,7 +67,7 @@ struct sim_frame {
 	uint32_t return_pc;
 	uint32_t depth;
 	uint32_t id;
-	uint32_t mask; /* lanes that have not returned */
+	uint32_t mask;                  /* lanes that have not returned */
 	uint32_t local_base, local_top; /* its local memory; the top moves with alloca */
 };
 

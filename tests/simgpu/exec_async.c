@@ -259,8 +259,8 @@ HANDLER(bulk_reduce)
 		}
 		if (bulk_ready(warp, bytes) > warp->bulk_ready)
 			warp->bulk_ready = bulk_ready(warp, bytes);
-		if (block != NULL && !queue_deferred(warp->launch, block, warp_time(warp, bulk_ready(warp, bytes)),
-						     offset, 0, bytes)) {
+		if (block != NULL &&
+		    !queue_deferred(warp->launch, block, warp_time(warp, bulk_ready(warp, bytes)), offset, 0, bytes)) {
 			warp_fault(warp, insn, lane, SIM_NO_MEMORY, "out of host memory");
 			return;
 		}

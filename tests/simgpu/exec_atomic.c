@@ -281,7 +281,7 @@ HANDLER(atom_128)
 		next = read_128(warp, from, lane);
 		if (insn->actions[0] == PTX_M_CAS)
 			next = next == ((sim_u128)old[1] << 64 | old[0]) ? read_128(warp, other, lane)
-									  : (sim_u128)old[1] << 64 | old[0];
+									 : (sim_u128)old[1] << 64 | old[0];
 		memcpy(at, &next, sizeof(next));
 		pthread_mutex_unlock(&lock);
 		memcpy(LANES_OF(uint64_t, warp, *to) + (size_t)2 * lane, old, sizeof(old));
@@ -367,6 +367,6 @@ bool select_red(struct ptx_insn *insn)
 	if (has_flag(insn, PTX_FLAG(ASYNC)))
 		return select_red_async(insn);
 	insn->run = red;
-	return vector_supported(insn) && action_supported(insn->actions[0], insn->types[0]) && insn->actions[0] != PTX_M_CAS &&
-	       insn->actions[0] != PTX_M_EXCH && insn->n_spaces <= 1;
+	return vector_supported(insn) && action_supported(insn->actions[0], insn->types[0]) &&
+	       insn->actions[0] != PTX_M_CAS && insn->actions[0] != PTX_M_EXCH && insn->n_spaces <= 1;
 }

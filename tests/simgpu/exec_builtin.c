@@ -30,8 +30,8 @@ static void give_result(struct sim_warp *warp, uint32_t lane, uint64_t value)
 	const struct ptx_function *function = warp->frame->function;
 
 	if (function->n_results == 1)
-		memcpy(warp->frame->params + (size_t)lane * function->params_bytes + function->results[0].offset, &value,
-		       function->results[0].bytes < sizeof(value) ? function->results[0].bytes : sizeof(value));
+		memcpy(warp->frame->params + (size_t)lane * function->params_bytes + function->results[0].offset,
+		       &value, function->results[0].bytes < sizeof(value) ? function->results[0].bytes : sizeof(value));
 }
 
 /* A C string of device memory, cut at the buffer's end; false after a fault. */

@@ -297,8 +297,7 @@ HANDLER(set_packed)
 	}
 	FOR_EACH_LANE(lane, mask)
 	{
-		write_lane(warp, &insn->o[0], lane,
-			   (low >> lane & 1 ? one : 0) | (high >> lane & 1 ? one << 16 : 0));
+		write_lane(warp, &insn->o[0], lane, (low >> lane & 1 ? one : 0) | (high >> lane & 1 ? one << 16 : 0));
 	}
 }
 

@@ -406,7 +406,8 @@ bool select_cvt(struct ptx_insn *insn)
 		return select_pair(insn);
 	if (!is_scalar(to) || !is_scalar(from) || from == PTX_TF32 || insn->o[2].kind != PTX_OPERAND_NONE)
 		return false;
-	if (to == PTX_TF32 && (from != PTX_F32 || (insn->rnd != PTX_M_RNA && insn->rnd != PTX_M_RN && insn->rnd != PTX_M_RZ)))
+	if (to == PTX_TF32 &&
+	    (from != PTX_F32 || (insn->rnd != PTX_M_RNA && insn->rnd != PTX_M_RN && insn->rnd != PTX_M_RZ)))
 		return false;
 	if (insn->rnd == PTX_M_RNA && to != PTX_TF32)
 		return false;

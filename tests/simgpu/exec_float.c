@@ -517,10 +517,10 @@ static void run_f32x2(struct sim_warp *warp, const struct ptx_insn *insn, uint32
 	fesetround(FE_TONEAREST);
 }
 
-#define F32X2_HANDLER(name, op)                      \
-	HANDLER(name##_f32x2)                        \
-	{                                            \
-		run_f32x2(warp, insn, mask, op);     \
+#define F32X2_HANDLER(name, op)                  \
+	HANDLER(name##_f32x2)                    \
+	{                                        \
+		run_f32x2(warp, insn, mask, op); \
 	}
 F32X2_HANDLER(add, OP_ADD)
 F32X2_HANDLER(sub, OP_SUB)

@@ -2,9 +2,9 @@
  *
  * exec_matrix.c - mma, wmma, ldmatrix, stmatrix, movmatrix.
  *
- * They run for a whole warp, which exec_warp.c has brought together. Elements become doubles, which hold every type here
- * exactly, and so do their products. A sum of narrow floats is kept in f64 and rounded once at the end: it is at least
- * as exact as the f32 that PTX promises. f64 products are chains of fma, smallest k first.
+ * They run for a whole warp, which exec_warp.c has brought together. Elements become doubles, which hold every type
+ * here exactly, and so do their products. A sum of narrow floats is kept in f64 and rounded once at the end: it is at
+ * least as exact as the f32 that PTX promises. f64 products are chains of fma, smallest k first.
  *
  * Fragments of mma are where PTX says. Those of wmma are opaque to a program, so they are simply consecutive: register
  * by register, lane by lane, the elements of the matrix row by row, from the start again when there is room for more.
@@ -163,8 +163,7 @@ static void read_fragment(const struct sim_warp *warp, const struct ptx_insn *in
 	for (uint32_t lane = 0; lane < SIM_LANES; lane++)
 		for (uint32_t i = 0; i < operand->n_elements * per_register; i++) {
 			uint64_t word = read_lane(warp, &registers[i / per_register], lane);
-			struct place place =
-				place_of(insn, fragment, ret_matrix, operand, per_register, lane, i);
+			struct place place = place_of(insn, fragment, ret_matrix, operand, per_register, lane, i);
 
 			ret_matrix->at[place.row][place.column] = read_element(word >> i % per_register * bits, type);
 		}
@@ -200,8 +199,7 @@ static double dot(const struct matrix *a, const struct matrix *b, uint32_t row, 
 		  bool is_f64)
 {
 	for (uint32_t k = 0; k < a->columns; k++)
-		sum = is_f64 ? fma(a->at[row][k], b->at[k][column], sum)
-			     : sum + a->at[row][k] * b->at[k][column];
+		sum = is_f64 ? fma(a->at[row][k], b->at[k][column], sum) : sum + a->at[row][k] * b->at[k][column];
 	return sum;
 }
 
@@ -214,8 +212,7 @@ static void multiply(struct sim_warp *warp, const struct ptx_insn *insn, uint32_
 	read_fragment(warp, insn, &insn->o[3], FRAGMENT_C, types[3], &c);
 	for (uint32_t row = 0; row < c.rows; row++)
 		for (uint32_t column = 0; column < c.columns; column++)
-			c.at[row][column] =
-				dot(&a, &b, row, column, c.at[row][column], types[0] == PTX_F64);
+			c.at[row][column] = dot(&a, &b, row, column, c.at[row][column], types[0] == PTX_F64);
 	write_fragment(warp, insn, &insn->o[0], FRAGMENT_C, types[0], &c, mask);
 }
 
@@ -301,7 +298,8 @@ static void ldmatrix_rows(struct sim_warp *warp, const struct ptx_insn *insn, ui
 
 	memset(rows, 0, sizeof(rows));
 	for (uint32_t lane = 0; lane < 8u * insn->n_elements; lane++) {
-		const void *from = lane_pointer(warp, insn, lane, insn->spaces[0], lane_address(warp, insn, 0, lane), 16);
+		const void *from =
+			lane_pointer(warp, insn, lane, insn->spaces[0], lane_address(warp, insn, 0, lane), 16);
 
 		if (from == NULL)
 			return;
@@ -347,7 +345,8 @@ static void stmatrix_rows(struct sim_warp *warp, const struct ptx_insn *insn, ui
 		gather_rows(warp, &registers[i], rows, has_flag(insn, F(TRANS)));
 		for (uint32_t row = 0; row < 8; row++) {
 			uint32_t lane = 8 * i + row;
-			void *to = lane_pointer(warp, insn, lane, insn->spaces[0], lane_address(warp, insn, 0, lane), 16);
+			void *to =
+				lane_pointer(warp, insn, lane, insn->spaces[0], lane_address(warp, insn, 0, lane), 16);
 
 			if (to == NULL)
 				return;
@@ -490,8 +489,9 @@ static bool select_wmma_transfer(struct ptx_insn *insn)
 	struct matrix matrix;
 
 	size_matrix(&matrix, fragment_of(insn), shape_of(insn));
-	if (insn->actions[0] == PTX_M_STORE ? insn->actions[1] != PTX_M_FRAGMENT_D
-					    : insn->actions[1] < PTX_M_FRAGMENT_A || insn->actions[1] > PTX_M_FRAGMENT_C)
+	if (insn->actions[0] == PTX_M_STORE
+		    ? insn->actions[1] != PTX_M_FRAGMENT_D
+		    : insn->actions[1] < PTX_M_FRAGMENT_A || insn->actions[1] > PTX_M_FRAGMENT_C)
 		return false;
 	return insn->n_layouts == 1 && insn->n_types == 1 && insn->n_spaces <= 1 && wmma_type(insn->types[0]) &&
 	       fragment_fits(&insn->o[insn->actions[0] == PTX_M_STORE ? 1 : 0], matrix.rows * matrix.columns,

@@ -375,7 +375,7 @@ HANDLER(st_any)
 				return;                                                                              \
 			values[lane] = __atomic_load_n(from, __ATOMIC_RELAXED);                                      \
 		}                                                                                                    \
-		warp_note_load(warp, latency_of(insn));                                                                   \
+		warp_note_load(warp, latency_of(insn));                                                              \
 	}                                                                                                            \
 	HANDLER(st_##suffix)                                                                                         \
 	{                                                                                                            \

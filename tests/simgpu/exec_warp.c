@@ -299,7 +299,8 @@ static void matrix_together(struct sim_warp *warp, uint32_t mask)
 
 	FOR_EACH_LANE(lane, mask)
 	{
-		if (warp->parked_at[lane] != warp->parked_at[lead] || warp->lane_frame[lane] != warp->lane_frame[lead]) {
+		if (warp->parked_at[lane] != warp->parked_at[lead] ||
+		    warp->lane_frame[lane] != warp->lane_frame[lead]) {
 			warp_fault(warp, warp->parked_at[lane], lane, SIM_ILLEGAL_INSTRUCTION,
 				   "lanes at different instructions of the kind that a warp executes together");
 			return;

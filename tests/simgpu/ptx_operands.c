@@ -264,16 +264,15 @@ static bool parse_offset(struct ptx_parser *parser, int64_t *ret_offset)
 	return true;
 }
 
-/* A function's parameter is in registers, so to speak: its address is that of a copy in local memory. Parameters are not
- * written to, so a copy made where the address is taken is as good as one made at the call. */
+/* A function's parameter is in registers, so to speak: its address is that of a copy in local memory. Parameters are
+ * not written to, so a copy made where the address is taken is as good as one made at the call. */
 static bool param_address(struct decoder *decoder, const struct ptx_name *name, uint32_t offset, int64_t addend,
 			  uint32_t bytes, struct ptx_operand *ret_operand)
 {
 	struct ptx_parser *parser = decoder->parser;
-	struct ptx_declaration copy = { .name = decoder->start,
-					.line = decoder->start.line,
-					.align = 16,
-					.bytes = name->bytes };
+	struct ptx_declaration copy = {
+		.name = decoder->start, .line = decoder->start.line, .align = 16, .bytes = name->bytes
+	};
 	struct ptx_insn insn = { .op = PTX_OP_COPY_PARAM, .guard = PTX_NO_GUARD, .line = decoder->start.line };
 	uint32_t local;
 

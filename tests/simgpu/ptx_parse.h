@@ -104,12 +104,12 @@ struct ptx_parser {
 		uint32_t bytes_plus_1;
 	} constant_cache[64];
 	struct ptx_vector register_formals; /* struct ptx_register_formal, of the function being read */
-	uint32_t sink;     /* offset of the register that `_` writes to */
-	char scratch[512]; /* where ptx_append() points when out of memory */
+	uint32_t sink;                      /* offset of the register that `_` writes to */
+	char scratch[512];                  /* where ptx_append() points when out of memory */
 };
 
 #define PTX_MAX_DIMENSIONS  8
-#define PTX_MAX_LOCAL_BYTES    (512u << 10)
+#define PTX_MAX_LOCAL_BYTES (512u << 10)
 #define PTX_MAX_PARAM_BYTES (1u << 16) /* nvcc's own limit is 32764 */
 
 /* One declarator with the type in front of it: .align 8 .b8 name[2][3] */
