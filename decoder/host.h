@@ -8,8 +8,6 @@
 #include "capture.h"
 #include "model.h"
 
-#define HOST_DEPTH_MAX 64 /* calls inside calls, far more than any library makes */
-
 struct host {
 	ARRAY(struct warpspan_host_call) calls;     /* by number once arranged */
 	ARRAY(struct warpspan_host_thread) threads; /* by host_arrange() */

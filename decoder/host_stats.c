@@ -31,7 +31,7 @@ const char *host_launch_api(const struct warpspan_launch *launch)
 	return "";
 }
 
-const char *host_call_api(const struct warpspan_model *model, const struct warpspan_host_call *call)
+const struct warpspan_hook *host_call_hook(const struct warpspan_model *model, const struct warpspan_host_call *call)
 {
 	uint32_t low = 0, high = model->n_hooks;
 	while (low < high) {
@@ -41,7 +41,13 @@ const char *host_call_api(const struct warpspan_model *model, const struct warps
 		else
 			high = middle;
 	}
-	return low < model->n_hooks && model->hooks[low].number == call->api ? model->hooks[low].name : "";
+	return low < model->n_hooks && model->hooks[low].number == call->api ? &model->hooks[low] : NULL;
+}
+
+const char *host_call_api(const struct warpspan_model *model, const struct warpspan_host_call *call)
+{
+	const struct warpspan_hook *hook = host_call_hook(model, call);
+	return hook != NULL ? hook->name : "";
 }
 
 typedef ARRAY(struct host_call_stats) row_array;

@@ -29,8 +29,9 @@ void host_stats_finish(struct host_stats *stats);
 
 /* "synchronize"; never NULL */
 const char *host_call_kind_text(uint32_t kind);
-/* The entry point of a launch or a call, "" where it is not known. Finds hooks by bisection: they are sorted. */
+/* The entry point of a launch or a call, "" (the hook: NULL) where it is not known. By bisection: hooks are sorted. */
 const char *host_launch_api(const struct warpspan_launch *launch);
+const struct warpspan_hook *host_call_hook(const struct warpspan_model *model, const struct warpspan_host_call *call);
 const char *host_call_api(const struct warpspan_model *model, const struct warpspan_host_call *call);
 
 #endif

@@ -47,6 +47,8 @@ struct warpspan_host_thread {
 	uint32_t first_slice, n_slices;
 };
 
+#define HOST_DEPTH_MAX 64 /* calls inside calls, far more than any library makes */
+
 struct warpspan_host_slice {
 	uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC; end >= begin */
 	uint32_t thread;           /* index */

@@ -2,9 +2,11 @@
  *
  * out.h - the timeline writers.
  *
- * Both write the same slices: every region slice of the model, and one slice a launch from its first to its last
- * record. Times are nanoseconds of the device's %globaltimer, which CUDA keeps close to the host's CLOCK_REALTIME: both
- * files present them as that clock, unchanged. Writers stream: memory does not grow with the number of slices.
+ * Both write the same slices: every region slice of the model, one slice a launch from its first to its last record,
+ * and one for each call of the host, with arrows from launches to their grids. Times are nanoseconds of one device's
+ * %globaltimer, which CUDA keeps close to the host's CLOCK_REALTIME: both files present them as that clock; the host
+ * and further devices are put on it (out_axis.c). Writers stream: memory grows with the launches and calls, not with
+ * slices and marks.
  */
 #ifndef WARPSPAN_OUT_H
 #define WARPSPAN_OUT_H
@@ -17,8 +19,26 @@ int warpspan_write_pftrace(const struct warpspan_model *model, struct sink *sink
 /* Chrome trace JSON, see out_json.c. The same results. */
 int warpspan_write_json(const struct warpspan_model *model, struct sink *sink);
 
+/* The one axis of a timeline. */
+struct out_axis {
+	const struct warpspan_model *model;
+	const struct warpspan_host_clock
+		*reference; /* of the device whose time the axis is; NULL: all stay as they are */
+	const struct warpspan_host_clock **clocks; /* by device; NULL: it has none */
+};
+/* False: out of memory. out_axis_finish() in every case. */
+bool out_axis_init(struct out_axis *axis, const struct warpspan_model *model);
+void out_axis_finish(struct out_axis *axis);
+uint64_t out_axis_of_host(const struct out_axis *axis, uint64_t host_ns);
+uint64_t out_axis_of_device(const struct out_axis *axis, uint32_t device, uint64_t device_ns);
+/* Are this device's times other than its own? */
+bool out_axis_moves(const struct out_axis *axis, uint32_t device);
 /* The earliest time in the model: both files count from here. */
-uint64_t out_base_ns(const struct warpspan_model *model);
+uint64_t out_axis_start(const struct out_axis *axis);
+/* Where the host's times and those of a device stand on the axis, and how well. A device: "" where it is the axis. */
+#define OUT_AXIS_BYTES 320u
+const char *out_axis_host_text(const struct out_axis *axis, char text[OUT_AXIS_BYTES]);
+const char *out_axis_device_text(const struct out_axis *axis, uint32_t device, char text[OUT_AXIS_BYTES]);
 
 /* What regions are called, cleaned once; the same in both files. */
 struct out_texts {

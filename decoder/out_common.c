@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * out_common.c - what the two timeline writers share: names, the base time, the order of events. See out.h.
+ * out_common.c - what the two timeline writers share: names and the order of events. See out.h.
  */
 #include "out.h"
 #include "text.h"
@@ -12,20 +12,6 @@
 #define TEXT_COLUMNS 250u  /* of a region's name or file; longer ones lose their middle */
 #define TEXT_BYTES   1024u /* what that takes at most, in UTF-8 */
 #define NAME_COLUMNS 72u   /* of a kernel's name in a track's name */
-
-uint64_t out_base_ns(const struct warpspan_model *model)
-{
-	uint64_t base = UINT64_MAX;
-
-	for (uint32_t i = 0; i < model->n_grids; i++)
-		base = model->grids[i].start_ns < base ? model->grids[i].start_ns : base;
-	/* a slice may begin before its grid's first open by what the clocks are uncertain */
-	for (uint64_t i = 0; i < model->n_slices; i++)
-		base = model->slices[i].start_ns < base ? model->slices[i].start_ns : base;
-	for (uint64_t i = 0; i < model->n_marks; i++)
-		base = model->marks[i].time_ns < base ? model->marks[i].time_ns : base;
-	return base == UINT64_MAX ? model->start_realtime_ns : base;
-}
 
 char *out_device_name(const struct warpspan_model *model, uint32_t device, char name[OUT_NAME_BYTES])
 {

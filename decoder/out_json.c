@@ -2,13 +2,15 @@
  *
  * out_json.c - the timeline as Chrome trace JSON, gzip-compressed by its sink.
  *
- * One process per launch, one thread per warp, an X event per slice, an i event per mark. Times are microseconds with
- * exactly three decimals since baseTimeNanoseconds, made from integers: viewers parse them as doubles, and an epoch in
- * microseconds would leave them a quarter of a microsecond. Ids are small numbers from 1: viewers fold others onto 0.
- * What is constant of a region or a track is formatted once. Called by out_export(); memory: the texts of the regions.
- * Any thread.
+ * One process for the host with a thread for each of its threads, then one process per launch, one thread per warp. An
+ * X event per slice, an i event per mark, a pair of s and f per arrow. Times are microseconds with exactly three
+ * decimals since baseTimeNanoseconds, made from integers: viewers parse them as doubles, and an epoch in microseconds
+ * would leave them a quarter of a microsecond. Ids are small numbers from 1: viewers fold others onto 0. What is
+ * constant of a region or a track is formatted once. Called by out_export(); memory: the texts of the regions. Any
+ * thread.
  */
 #include "out.h"
+#include "out_host.h"
 #include "report.h"
 #include "text.h"
 
@@ -25,6 +27,8 @@ struct writer {
 	const struct warpspan_model *model;
 	struct sink *sink;
 	struct out_texts texts;
+	struct out_axis axis;
+	struct out_host host;
 	uint64_t base_ns;
 	const struct warpspan_slice **open;
 	char **heads; /* by region: {"name":"...","args":{"file":"...","line":1 */
@@ -153,7 +157,7 @@ static void put_header(struct writer *writer)
 {
 	const struct warpspan_model *model = writer->model;
 	uint64_t n_unpaired = 0, error_ns = 0;
-	char line[160], gist[512];
+	char line[160], gist[512], text[OUT_AXIS_BYTES];
 
 	for (uint32_t i = 0; i < model->n_unpaired; i++)
 		n_unpaired += model->unpaired[i].n;
@@ -167,6 +171,9 @@ static void put_header(struct writer *writer)
 	put_metadata_text(writer, "tool", "warpspan " WARPSPAN_RELEASE, false);
 	put_metadata_text(writer, "clock", "%globaltimer of the device, ns, taken as CLOCK_REALTIME", false);
 	put_metadata_uint(writer, "clock_error_ns", error_ns);
+	put_metadata_text(writer, "host_clock", out_axis_host_text(&writer->axis, text), false);
+	if (writer->axis.reference && writer->axis.reference->bounded)
+		put_metadata_uint(writer, "host_clock_error_ns", (uint64_t)writer->axis.reference->error_ns + 1);
 	put_metadata_text(writer, "command", model->command, false);
 	put_metadata_text(writer, "host", model->host, false);
 	put_metadata_text(writer, "rank", model->rank, false);
@@ -175,6 +182,10 @@ static void put_header(struct writer *writer)
 	for (uint32_t i = 0; i < model->n_devices; i++) {
 		snprintf(line, sizeof(line), "device_%" PRIu32, model->devices[i].ordinal);
 		put_metadata_text(writer, line, model->devices[i].name, false);
+		if (!*out_axis_device_text(&writer->axis, i, text))
+			continue;
+		snprintf(line, sizeof(line), "device_%" PRIu32 "_clock", model->devices[i].ordinal);
+		put_metadata_text(writer, line, text, false);
 	}
 	put_metadata_uint(writer, "lost_records", model->n_lost_records);
 	put_metadata_uint(writer, "lost_warps", model->n_lost_warps);
@@ -233,6 +244,7 @@ static void put_name_and_order(struct writer *writer, const char *what, uint64_t
 	put_meta(writer, key, pid, tid, "sort_index", value);
 }
 
+/* Of the axis. */
 static char *put_times(char *at, const struct writer *writer, uint64_t start_ns, uint64_t end_ns)
 {
 	at = put_text(at, ",\"ts\":");
@@ -251,8 +263,8 @@ static char *put_ids(char *at, uint64_t pid, uint64_t tid)
 	return at;
 }
 
-static void put_slice(struct writer *writer, const struct warpspan_slice *slice, const char *tail, uint64_t pid,
-		      uint64_t tid)
+static void put_slice(struct writer *writer, const struct warpspan_slice *slice, uint32_t device, const char *tail,
+		      uint64_t pid, uint64_t tid)
 {
 	const char *end = slice_end_word(slice->end);
 	char *start, *at = begin_event(writer, &start);
@@ -267,12 +279,13 @@ static void put_slice(struct writer *writer, const struct warpspan_slice *slice,
 		*at++ = '"';
 	}
 	at = put_text(at, "},\"ph\":\"X\"");
-	at = put_times(at, writer, slice->start_ns, slice->end_ns);
+	at = put_times(at, writer, out_axis_of_device(&writer->axis, device, slice->start_ns),
+		       out_axis_of_device(&writer->axis, device, slice->end_ns));
 	end_event(writer, start, put_ids(at, pid, tid));
 }
 
-static void put_mark(struct writer *writer, const struct warpspan_mark *mark, const char *tail, uint64_t pid,
-		     uint64_t tid)
+static void put_mark(struct writer *writer, const struct warpspan_mark *mark, uint32_t device, const char *tail,
+		     uint64_t pid, uint64_t tid)
 {
 	char *start, *at = begin_event(writer, &start);
 
@@ -294,14 +307,15 @@ static void put_mark(struct writer *writer, const struct warpspan_mark *mark, co
 		at = put_float(at, (float)warpspan_mark_value(mark));
 	}
 	at = put_text(at, "},\"ph\":\"i\",\"s\":\"t\",\"ts\":");
-	at = put_us(at, mark->time_ns - writer->base_ns);
+	at = put_us(at, out_axis_of_device(&writer->axis, device, mark->time_ns) - writer->base_ns);
 	end_event(writer, start, put_ids(at, pid, tid));
 }
 
 static void put_track(struct writer *writer, const struct warpspan_track *track, uint64_t pid, uint64_t tid,
 		      uint64_t order)
 {
-	const uint32_t *grid = writer->model->grids[track->grid].grid;
+	const uint32_t *grid = writer->model->grids[track->grid].grid,
+		       device = writer->model->grids[track->grid].device;
 	char name[OUT_NAME_BYTES], warp[OUT_NAME_BYTES], block[TEXT_NUMBER_BYTES], tail[TAIL_BYTES];
 	struct out_event event;
 	struct out_walk walk;
@@ -315,14 +329,32 @@ static void put_track(struct writer *writer, const struct warpspan_track *track,
 	out_walk_init(&walk, writer->model, track, writer->open);
 	while (out_walk_next(&walk, &event)) {
 		if (event.kind == OUT_BEGIN)
-			put_slice(writer, event.slice, tail, pid, tid);
+			put_slice(writer, event.slice, device, tail, pid, tid);
 		else if (event.kind == OUT_MARK)
-			put_mark(writer, event.mark, tail, pid, tid);
+			put_mark(writer, event.mark, device, tail, pid, tid);
 	}
 }
 
-static void put_launch_slice(struct writer *writer, const struct warpspan_grid *grid, uint64_t pid, uint64_t tid)
+/* One end of the arrow to a grid: of the slice that is open there then. */
+static void put_arrow(struct writer *writer, const char *phase, uint32_t grid, uint64_t time_ns, uint64_t pid,
+		      uint64_t tid)
 {
+	char *start, *at = begin_event(writer, &start);
+
+	if (!at)
+		return;
+	at = put_text(at, "{\"name\":\"launch\",\"cat\":\"launch\",\"ph\":\"");
+	at = put_text(at, phase);
+	at = put_text(at, "\",\"id\":");
+	at = put_uint(at, (uint64_t)grid + 1);
+	at = put_text(at, ",\"ts\":");
+	at = put_us(at, time_ns - writer->base_ns);
+	end_event(writer, start, put_ids(at, pid, tid));
+}
+
+static void put_launch_slice(struct writer *writer, uint32_t index, uint64_t pid, uint64_t tid)
+{
+	const struct warpspan_grid *grid = &writer->model->grids[index];
 	char kernel[OUT_KERNEL_BYTES], escaped[2 * OUT_KERNEL_BYTES];
 	char *start, *at = begin_event(writer, &start);
 
@@ -343,8 +375,11 @@ static void put_launch_slice(struct writer *writer, const struct warpspan_grid *
 	at += snprintf(at, TAIL_BYTES,
 		       ",\"warps\":%" PRIu32 ",\"records\":%" PRIu64 ",\"lost\":%" PRIu64 "},\"ph\":\"X\"",
 		       grid->n_warps, grid->n_records, grid->n_lost);
-	at = put_times(at, writer, grid->start_ns, grid->end_ns);
+	const uint64_t start_ns = out_axis_of_device(&writer->axis, grid->device, grid->start_ns);
+	at = put_times(at, writer, start_ns, out_axis_of_device(&writer->axis, grid->device, grid->end_ns));
 	end_event(writer, start, put_ids(at, pid, tid));
+	if (writer->host.has_arrow[index])
+		put_arrow(writer, "f\",\"bp\":\"e", index, start_ns, pid, tid);
 }
 
 /* `tid` is the next free one; threads are numbered through the whole file. */
@@ -357,14 +392,66 @@ static void put_launch(struct writer *writer, uint32_t index, uint64_t *tid)
 	snprintf(name, sizeof(name), "%.190s, %.80s", out_launch_name(writer->model, index, launch),
 		 out_device_name(writer->model, grid->device, device));
 	text_clean(name, sizeof(name), strcpy(launch, name)); /* the cut may have split a character */
-	put_name_and_order(writer, "process", pid, *tid, name, index);
+	put_name_and_order(writer, "process", pid, *tid, name, (uint64_t)index + 1);
 	put_name_and_order(writer, "thread", pid, *tid, "launch", 0);
-	put_launch_slice(writer, grid, pid, (*tid)++);
+	put_launch_slice(writer, index, pid, (*tid)++);
 	for (uint32_t i = 0; i < grid->n_tracks; i++) {
 		const struct warpspan_track *track = &writer->model->tracks[grid->first_track + i];
 
 		if (track->n_slices != 0 || track->n_marks != 0)
 			put_track(writer, track, pid, (*tid)++, (uint64_t)i + 1);
+	}
+}
+
+/* --- host ------------------------------------------------------------------------------------- */
+
+static void put_host_slice(struct writer *writer, const struct warpspan_host_slice *slice, uint64_t pid, uint64_t tid)
+{
+	const uint64_t start_ns = out_axis_of_host(&writer->axis, slice->begin_ns);
+	char name[OUT_HOST_NAME_BYTES], escaped[2 * OUT_HOST_NAME_BYTES];
+	struct out_host_arguments arguments;
+	char *start, *at = begin_event(writer, &start);
+	uint32_t key, n_arrows;
+
+	if (!at)
+		return;
+	out_host_arguments(&writer->host, slice, &arguments);
+	at += snprintf(at, EVENT_BYTES / 2,
+		       "{\"name\":\"%s\",\"args\":{\"number\":%" PRIu64 ",\"stream\":%" PRIu64 ",\"context\":%" PRIu32
+		       ",\"result\":%" PRId32,
+		       escape(escaped, out_host_name(&writer->host, slice, name, &key)), arguments.number,
+		       arguments.stream, arguments.context, arguments.result);
+	if (arguments.has_bytes)
+		at += snprintf(at, TAIL_BYTES, ",\"bytes\":%" PRIu64, arguments.amount);
+	if (arguments.has_graph)
+		at += snprintf(at, TAIL_BYTES, ",\"graph\":%" PRIu64 ",\"grids\":%" PRIu32, arguments.amount,
+			       arguments.n_grids);
+	if (arguments.api)
+		at += snprintf(at, TAIL_BYTES, ",\"api\":\"%s\"", arguments.api);
+	if (slice->open)
+		at += snprintf(at, TAIL_BYTES, ",\"end\":\"%s\"", slice_end_word(WARPSPAN_END_OPEN));
+	at = put_text(at, "},\"ph\":\"X\"");
+	at = put_times(at, writer, start_ns, out_axis_of_host(&writer->axis, slice->end_ns));
+	end_event(writer, start, put_ids(at, pid, tid));
+	const uint32_t *grids = out_host_arrows(&writer->host, slice, &n_arrows);
+	for (uint32_t i = 0; i < n_arrows; i++)
+		put_arrow(writer, "s", grids[i], start_ns, pid, tid);
+}
+
+static void put_host(struct writer *writer, uint64_t *tid)
+{
+	const struct warpspan_model *model = writer->model;
+	const uint64_t pid = (uint64_t)model->n_grids + 1;
+	char name[OUT_NAME_BYTES];
+
+	if (model->n_host_threads)
+		put_name_and_order(writer, "process", pid, *tid, out_process_name(model, name), 0);
+	for (uint32_t i = 0; i < model->n_host_threads; i++, (*tid)++) {
+		const struct warpspan_host_thread *thread = &model->host_threads[i];
+
+		put_name_and_order(writer, "thread", pid, *tid, out_thread_name(model, i, name), i);
+		for (uint32_t k = thread->first_slice; k < thread->first_slice + thread->n_slices; k++)
+			put_host_slice(writer, &model->host_slices[k], pid, *tid);
 	}
 }
 
@@ -374,12 +461,14 @@ int warpspan_write_json(const struct warpspan_model *model, struct sink *sink)
 	int result = WARPSPAN_NO_MEMORY;
 
 	writer.open = calloc(OUT_MOST_DEPTH, sizeof(*writer.open));
-	if (out_texts_init(&writer.texts, model) && writer.open && make_heads(&writer)) {
+	if (out_texts_init(&writer.texts, model) && writer.open && make_heads(&writer) &&
+	    out_axis_init(&writer.axis, model) && out_host_init(&writer.host, model)) {
 		/* threads do not share numbers with processes: a viewer takes such a pair for a main thread */
-		uint64_t tid = (uint64_t)model->n_grids + 1;
+		uint64_t tid = (uint64_t)model->n_grids + 2;
 
-		writer.base_ns = out_base_ns(model);
+		writer.base_ns = out_axis_start(&writer.axis);
 		put_header(&writer);
+		put_host(&writer, &tid);
 		for (uint32_t i = 0; i < model->n_grids; i++)
 			put_launch(&writer, i, &tid);
 		sink_text(sink, "\n]}\n");
@@ -390,5 +479,7 @@ int warpspan_write_json(const struct warpspan_model *model, struct sink *sink)
 	free(writer.heads);
 	free(writer.open);
 	out_texts_finish(&writer.texts);
+	out_axis_finish(&writer.axis);
+	out_host_finish(&writer.host);
 	return result;
 }

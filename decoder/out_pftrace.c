@@ -2,10 +2,12 @@
  *
  * out_pftrace.c - the timeline as a Perfetto trace: TrackEvent packets, encoded by hand.
  *
- *   device > kernel launch > SM > block > warp      tracks, in this order, under unique names, never merged
+ *   host > thread                                   tracks, in this order, under unique names, never merged
+ *   device > kernel launch > SM > block > warp
  *
- * The file is a row of packets. First the clocks, then all tracks (parents before children), then the launches as
- * slices of their own tracks, then the events of the warps. These come in one packet sequence per SM: within it names
+ * The file is a row of packets. First the clocks, then all tracks (parents before children), then the host's calls, the
+ * launches as slices of their own tracks, then the events of the warps. A call and each grid it launched share a flow:
+ * an arrow. The events of the warps come in one packet sequence per SM: within it names
  * are interned, times are steps of an incremental clock (64), and the track at hand is a packet default that changes
  * from warp to warp. A slice takes about 60 bytes with its arguments.
  *
@@ -14,9 +16,12 @@
  * next begin must come first (out_walk_next); siblings of one name are merged unless told otherwise; slices that cross
  * are silently swapped (the model has none).
  *
- * Called by out_export(); memory: 16 bytes per SM of a launch, and the texts of the regions. Any thread.
+ * Called by out_export(); memory: 16 bytes per SM of a launch, 5 per launch and call, and the texts of the regions. Any
+ * thread.
  */
+#include "host_clock.h"
 #include "out.h"
+#include "out_host.h"
 #include "proto.h"
 #include "report.h"
 #include "text.h"
@@ -60,6 +65,8 @@ enum {
 	EVENT_NAME_IID = 10,
 	EVENT_TRACK = 11,
 	EVENT_NAME = 23,
+	EVENT_FLOWS = 47,
+	EVENT_ENDING_FLOWS = 48,
 
 	ANNOTATION_NAME_IID = 1,
 	ANNOTATION_UINT = 3,
@@ -95,7 +102,14 @@ enum { REALTIME = 1, MONOTONIC = 3, BOOTTIME = 6, STEPS = 64 };
 	X(GRID_ID, "grid_id") \
 	X(WARPS, "warps")     \
 	X(RECORDS, "records") \
-	X(LOST, "lost")
+	X(LOST, "lost")       \
+	X(NUMBER, "number")   \
+	X(CONTEXT, "context") \
+	X(RESULT, "result")   \
+	X(BYTES, "bytes")     \
+	X(GRAPH, "graph")     \
+	X(GRIDS, "grids")     \
+	X(API, "api")
 
 enum {
 	ARGUMENT_NONE,
@@ -105,11 +119,14 @@ enum {
 };
 
 #define LAUNCH_SEQUENCE 1u
-#define SM_SEQUENCES    2u               /* the first of them */
+#define HOST_SEQUENCE   2u
+#define SM_SEQUENCES    3u               /* the first of them */
 #define A_DAY_NS        86400000000000ll /* device and host clocks further apart are not the same clock */
 #define SMALL_BYTES     256u             /* a message of a few numbers */
 #define PACKET_BYTES    8192u            /* the largest: interned names, up to that many at once */
-#define ENTRY_BYTES     1100u            /* an interned text with its frame */
+#define FLOWS_BYTES     (PACKET_BYTES + OUT_MOST_ARROWS * FLOW_BYTES)
+#define FLOW_BYTES      10u   /* of one flow in an event */
+#define ENTRY_BYTES     1100u /* an interned text with its frame */
 
 /* The tracks of one SM in one launch. */
 struct run {
@@ -120,16 +137,21 @@ struct writer {
 	const struct warpspan_model *model;
 	struct sink *sink;
 	struct out_texts texts;
+	struct out_axis axis;
+	struct out_host host;
 	uint64_t base_ns, seed;
 	const struct warpspan_slice **open;
 	struct run *runs;
 	uint32_t n_runs;
-	bool full; /* a message did not fit its memory: a mistake in this file */
+	uint8_t *event_memory, *packet_memory; /* for the launch of a graph with many grids */
+	uint32_t *host_names;                  /* by key: is it interned? */
+	bool full;                             /* a message did not fit its memory: a mistake in this file */
 	/* the sequence at hand */
 	uint32_t sequence;
 	uint64_t last_ns;
 	uint32_t *name_sequence, *file_sequence; /* by region, by file: the last sequence it was interned in */
 	uint64_t next_string;                    /* interned strings after those of the files */
+	uint32_t device;                         /* whose clock the times at hand are of */
 	uint32_t grid;                           /* whose dimensions are interned as ... */
 	uint64_t grid_string;
 };
@@ -138,13 +160,14 @@ struct writer {
 
 static void put_packet(struct writer *writer, const struct proto *packet)
 {
-	uint8_t *to = sink_reserve(writer->sink, PACKET_BYTES + 16);
+	const size_t bytes = proto_bytes(packet) + 32; /* its frame */
+	uint8_t *to = sink_reserve(writer->sink, bytes);
 	struct proto trace;
 
 	writer->full |= packet->full;
 	if (!to)
 		return;
-	proto_init(&trace, to, PACKET_BYTES + 16);
+	proto_init(&trace, to, bytes);
 	proto_put_message(&trace, TRACE_PACKET, packet);
 	writer->full |= trace.full;
 	sink_commit(writer->sink, proto_bytes(&trace));
@@ -165,8 +188,15 @@ static void put_clock(struct proto *snapshot, uint64_t id, uint64_t timestamp, b
 
 /* What the host's boot clock showed at the base time. Where device and host time have nothing in common (a simulated
  * device, a clock nobody set) any number does; the same one keeps the viewer's arithmetic trivial. */
-static uint64_t boottime_at_base(const struct warpspan_model *model, uint64_t base_ns)
+static uint64_t boottime_at_base(const struct out_axis *axis, uint64_t base_ns)
 {
+	const struct warpspan_model *model = axis->model;
+	const struct warpspan_host_clock *clock = axis->reference;
+
+	if (clock && clock->agrees) {
+		const uint64_t host_ns = host_clock_to_host(model->knots + clock->first_knot, clock->n_knots, base_ns);
+		return host_ns ? host_ns : 1;
+	}
 	const int64_t since_start = (int64_t)(base_ns - model->start_realtime_ns);
 
 	if (since_start > -A_DAY_NS && since_start < A_DAY_NS && (int64_t)model->start_monotonic_ns + since_start > 0)
@@ -176,7 +206,7 @@ static uint64_t boottime_at_base(const struct warpspan_model *model, uint64_t ba
 
 static void put_clocks(struct writer *writer)
 {
-	const uint64_t boottime_ns = boottime_at_base(writer->model, writer->base_ns);
+	const uint64_t boottime_ns = boottime_at_base(&writer->axis, writer->base_ns);
 	uint8_t memory[SMALL_BYTES], packet_memory[2 * SMALL_BYTES];
 	struct proto snapshot, packet;
 
@@ -210,7 +240,7 @@ static void put_sequence_start(struct writer *writer, uint32_t sequence, bool st
 		ARGUMENTS(X)
 #undef X
 	};
-	uint8_t memory[4][PACKET_BYTES / 4], packet_memory[PACKET_BYTES];
+	uint8_t memory[3][PACKET_BYTES / 4], packet_memory[PACKET_BYTES];
 	struct proto snapshot, defaults, interned, packet;
 
 	proto_init(&packet, packet_memory, sizeof(packet_memory));
@@ -248,9 +278,18 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 33;
 }
 
-enum track_level { LEVEL_DEVICE = 1, LEVEL_LAUNCH, LEVEL_SM, LEVEL_BLOCK, LEVEL_WARP };
+enum track_level {
+	LEVEL_DEVICE = 1,
+	LEVEL_LAUNCH,
+	LEVEL_SM,
+	LEVEL_BLOCK,
+	LEVEL_WARP,
+	LEVEL_HOST,
+	LEVEL_THREAD,
+	LEVEL_FLOW
+};
 
-/* `index`: of the device, the launch, or the first warp track below. */
+/* `index`: of the device, the launch, the thread, the grid a flow leads to, or the first warp track below. */
 static uint64_t track_uuid(const struct writer *writer, enum track_level level, uint64_t index)
 {
 	const uint64_t uuid = mix(writer->seed + mix((uint64_t)level << 56 | index));
@@ -292,7 +331,7 @@ static void put_track(struct writer *writer, uint64_t uuid, uint64_t parent, uin
 static void put_device_track(struct writer *writer, uint32_t device)
 {
 	const struct warpspan_model *model = writer->model;
-	char name[OUT_NAME_BYTES], description[768], gist[512], error[TEXT_NUMBER_BYTES];
+	char name[OUT_NAME_BYTES], description[1152], gist[512], error[TEXT_NUMBER_BYTES], axis[OUT_AXIS_BYTES];
 	int n = snprintf(description, sizeof(description), "Times are the device's %%globaltimer.");
 
 	for (uint32_t i = 0; i < model->n_clocks; i++)
@@ -300,10 +339,12 @@ static void put_device_track(struct writer *writer, uint32_t device)
 			n += snprintf(description + n, sizeof(description) - (size_t)n,
 				      " It ticks every %" PRIu32 " ns; SMs are aligned within %s.",
 				      model->clocks[i].tick_ns, text_duration(error, model->clocks[i].error_ns));
+	if (*out_axis_device_text(&writer->axis, device, axis) && (size_t)n < sizeof(description))
+		n += snprintf(description + n, sizeof(description) - (size_t)n, " %s", axis);
 	failures_line(model, gist, sizeof(gist));
 	if (*gist && (size_t)n < sizeof(description))
 		snprintf(description + n, sizeof(description) - (size_t)n, " %s", gist);
-	put_track(writer, track_uuid(writer, LEVEL_DEVICE, device), 0, device, out_device_name(model, device, name),
+	put_track(writer, track_uuid(writer, LEVEL_DEVICE, device), 0, device + 1, out_device_name(model, device, name),
 		  description);
 }
 
@@ -345,9 +386,24 @@ static void put_warp_tracks(struct writer *writer, uint32_t grid_index)
 	}
 }
 
+static void put_host_tracks(struct writer *writer)
+{
+	const struct warpspan_model *model = writer->model;
+	char name[OUT_NAME_BYTES], description[OUT_AXIS_BYTES];
+
+	if (model->n_host_threads)
+		put_track(writer, track_uuid(writer, LEVEL_HOST, 0), 0, 0, out_process_name(model, name),
+			  out_axis_host_text(&writer->axis, description));
+	for (uint32_t i = 0; i < model->n_host_threads; i++)
+		put_track(writer, track_uuid(writer, LEVEL_THREAD, i), track_uuid(writer, LEVEL_HOST, 0), i,
+			  out_thread_name(model, i, name), NULL);
+}
+
 static void put_tracks(struct writer *writer)
 {
 	char name[OUT_NAME_BYTES];
+
+	put_host_tracks(writer);
 
 	for (uint32_t i = 0; i < writer->model->n_devices; i++)
 		put_device_track(writer, i);
@@ -404,16 +460,21 @@ static void put_mark_value(struct proto *event, const struct warpspan_mark *mark
 		put_argument_double(event, ARGUMENT_VALUE, warpspan_mark_value(mark));
 }
 
+static void put_flow(const struct writer *writer, struct proto *event, uint32_t field, uint32_t grid)
+{
+	proto_put_fixed64(event, field, track_uuid(writer, LEVEL_FLOW, grid));
+}
+
 /* --- launches --------------------------------------------------------------------------------- */
 
-static void put_launch_edge(struct writer *writer, uint32_t grid, uint64_t time_ns, const struct proto *event)
+/* An event of the sequence at hand, which has no steps; time of the axis. */
+static void put_edge(struct writer *writer, uint64_t time_ns, const struct proto *event)
 {
-	uint8_t memory[PACKET_BYTES];
 	struct proto packet;
 
-	proto_init(&packet, memory, sizeof(memory));
+	proto_init(&packet, writer->packet_memory, FLOWS_BYTES);
 	proto_put_uint(&packet, PACKET_TIMESTAMP, time_ns);
-	proto_put_uint(&packet, PACKET_SEQUENCE_ID, LAUNCH_SEQUENCE);
+	proto_put_uint(&packet, PACKET_SEQUENCE_ID, writer->sequence);
 	proto_put_uint(&packet, PACKET_SEQUENCE_FLAGS, FLAG_NEEDED);
 	proto_put_message(&packet, PACKET_TRACK_EVENT, event);
 	put_packet(writer, &packet);
@@ -444,14 +505,16 @@ static void put_launch(struct writer *writer, uint32_t index)
 	put_argument_uint(&event, ARGUMENT_WARPS, ANNOTATION_UINT, grid->n_warps);
 	put_argument_uint(&event, ARGUMENT_RECORDS, ANNOTATION_UINT, grid->n_records);
 	put_argument_uint(&event, ARGUMENT_LOST, ANNOTATION_UINT, grid->n_lost);
-	put_launch_edge(writer, index, grid->start_ns, &event);
+	if (writer->host.has_arrow[index])
+		put_flow(writer, &event, EVENT_ENDING_FLOWS, index);
+	put_edge(writer, out_axis_of_device(&writer->axis, grid->device, grid->start_ns), &event);
 	proto_init(&event, memory, sizeof(memory));
 	proto_put_uint(&event, EVENT_TYPE, TYPE_END);
 	proto_put_uint(&event, EVENT_TRACK, track_uuid(writer, LEVEL_LAUNCH, index));
-	put_launch_edge(writer, index, grid->end_ns, &event);
+	put_edge(writer, out_axis_of_device(&writer->axis, grid->device, grid->end_ns), &event);
 }
 
-/* --- warps ------------------------------------------------------------------------------------ */
+/* --- names ------------------------------------------------------------------------------------ */
 
 /* Packets with nothing but names the coming events refer to, and the track they are on. */
 struct introduction {
@@ -488,6 +551,91 @@ static void introduce(struct writer *writer, struct introduction *introduction, 
 		put_introduction(writer, introduction, 0);
 	put_interned(&introduction->interned, field, iid, text);
 }
+
+/* --- host ------------------------------------------------------------------------------------- */
+
+/* Makes sure the names of a thread's slices are interned. */
+static void introduce_calls(struct writer *writer, const struct warpspan_host_thread *thread)
+{
+	char name[OUT_HOST_NAME_BYTES];
+	struct introduction introduction;
+	uint32_t key;
+
+	proto_init(&introduction.interned, introduction.memory, sizeof(introduction.memory));
+	for (uint32_t i = thread->first_slice; i < thread->first_slice + thread->n_slices; i++) {
+		const char *text = out_host_name(&writer->host, &writer->model->host_slices[i], name, &key);
+
+		if (writer->host_names[key])
+			continue;
+		writer->host_names[key] = 1;
+		introduce(writer, &introduction, INTERNED_EVENT_NAMES, (uint64_t)key + 1, text);
+	}
+	put_introduction(writer, &introduction, 0);
+}
+
+static void put_call(struct writer *writer, const struct warpspan_host_slice *slice)
+{
+	char name[OUT_HOST_NAME_BYTES];
+	struct out_host_arguments arguments;
+	uint32_t key, n_arrows;
+	struct proto event;
+
+	out_host_name(&writer->host, slice, name, &key);
+	out_host_arguments(&writer->host, slice, &arguments);
+	proto_init(&event, writer->event_memory, FLOWS_BYTES - PACKET_BYTES / 2);
+	proto_put_uint(&event, EVENT_TYPE, TYPE_BEGIN);
+	proto_put_uint(&event, EVENT_TRACK, track_uuid(writer, LEVEL_THREAD, slice->thread));
+	proto_put_uint(&event, EVENT_NAME_IID, (uint64_t)key + 1);
+	put_argument_uint(&event, ARGUMENT_NUMBER, ANNOTATION_UINT, arguments.number);
+	put_argument_uint(&event, ARGUMENT_STREAM, ANNOTATION_UINT, arguments.stream);
+	put_argument_uint(&event, ARGUMENT_CONTEXT, ANNOTATION_UINT, arguments.context);
+	put_argument_uint(&event, ARGUMENT_RESULT, ANNOTATION_INT, (uint64_t)(int64_t)arguments.result);
+	if (arguments.has_bytes)
+		put_argument_uint(&event, ARGUMENT_BYTES, ANNOTATION_UINT, arguments.amount);
+	if (arguments.has_graph) {
+		put_argument_uint(&event, ARGUMENT_GRAPH, ANNOTATION_UINT, arguments.amount);
+		put_argument_uint(&event, ARGUMENT_GRIDS, ANNOTATION_UINT, arguments.n_grids);
+	}
+	if (arguments.api)
+		put_argument_text(&event, ARGUMENT_API, arguments.api);
+	if (slice->open)
+		put_argument_text(&event, ARGUMENT_END, slice_end_word(WARPSPAN_END_OPEN));
+	const uint32_t *grids = out_host_arrows(&writer->host, slice, &n_arrows);
+	for (uint32_t i = 0; i < n_arrows; i++)
+		put_flow(writer, &event, EVENT_FLOWS, grids[i]);
+	put_edge(writer, out_axis_of_host(&writer->axis, slice->begin_ns), &event);
+}
+
+static void put_return(struct writer *writer, const struct warpspan_host_slice *slice)
+{
+	uint8_t memory[SMALL_BYTES];
+	struct proto event;
+
+	proto_init(&event, memory, sizeof(memory));
+	proto_put_uint(&event, EVENT_TYPE, TYPE_END);
+	proto_put_uint(&event, EVENT_TRACK, track_uuid(writer, LEVEL_THREAD, slice->thread));
+	put_edge(writer, out_axis_of_host(&writer->axis, slice->end_ns), &event);
+}
+
+static void put_thread(struct writer *writer, const struct warpspan_host_thread *thread)
+{
+	const struct warpspan_host_slice *open[HOST_DEPTH_MAX + 1];
+	uint32_t n_open = 0;
+
+	introduce_calls(writer, thread);
+	for (uint32_t i = thread->first_slice; i < thread->first_slice + thread->n_slices; i++) {
+		const struct warpspan_host_slice *slice = &writer->model->host_slices[i];
+
+		while (n_open > slice->depth)
+			put_return(writer, open[--n_open]);
+		put_call(writer, slice);
+		open[n_open++] = slice;
+	}
+	while (n_open > 0)
+		put_return(writer, open[--n_open]);
+}
+
+/* --- warps ------------------------------------------------------------------------------------ */
 
 static void introduce_region(struct writer *writer, struct introduction *introduction, uint32_t region)
 {
@@ -554,14 +702,14 @@ static void put_event(struct writer *writer, const struct out_event *walked, con
 		if (end)
 			put_argument_text(&event, ARGUMENT_END, end);
 	}
+	const uint64_t time_ns = out_axis_of_device(&writer->axis, writer->device, walked->time_ns);
 	proto_init(&packet, packet_memory, sizeof(packet_memory));
-	proto_put_uint(&packet, PACKET_TIMESTAMP,
-		       walked->time_ns - writer->last_ns); /* back to an earlier warp: wraps */
+	proto_put_uint(&packet, PACKET_TIMESTAMP, time_ns - writer->last_ns); /* back to an earlier warp: wraps */
 	proto_put_uint(&packet, PACKET_SEQUENCE_ID, writer->sequence);
 	proto_put_uint(&packet, PACKET_SEQUENCE_FLAGS, FLAG_NEEDED);
 	proto_put_message(&packet, PACKET_TRACK_EVENT, &event);
 	put_packet(writer, &packet);
-	writer->last_ns = walked->time_ns;
+	writer->last_ns = time_ns;
 }
 
 static void put_warp(struct writer *writer, uint32_t index)
@@ -618,6 +766,7 @@ static void put_warps(struct writer *writer)
 
 		if (i == 0 || run->device != run[-1].device || run->sm != run[-1].sm)
 			put_sequence_start(writer, sequence++, true);
+		writer->device = run->device;
 		for (uint32_t j = run->first_track; j < run->first_track + run->n_tracks; j++)
 			if (has_events(&writer->model->tracks[j]))
 				put_warp(writer, j);
@@ -629,12 +778,19 @@ static bool writer_init(struct writer *writer, const struct warpspan_model *mode
 	*writer = (struct writer){ .model = model, .sink = sink, .n_runs = find_runs(model, NULL) };
 	if (!out_texts_init(&writer->texts, model))
 		return false;
-	writer->base_ns = out_base_ns(model);
+	if (!out_axis_init(&writer->axis, model) || !out_host_init(&writer->host, model))
+		return false;
+	writer->base_ns = out_axis_start(&writer->axis);
 	writer->seed = make_seed(model);
 	writer->open = calloc(OUT_MOST_DEPTH, sizeof(*writer->open));
 	writer->runs = calloc((size_t)writer->n_runs + 1, sizeof(*writer->runs));
 	writer->name_sequence = calloc((size_t)model->n_regions + 1, sizeof(*writer->name_sequence));
 	writer->file_sequence = calloc((size_t)writer->texts.n_files + 1, sizeof(*writer->file_sequence));
+	writer->event_memory = malloc(FLOWS_BYTES);
+	writer->packet_memory = malloc(FLOWS_BYTES);
+	writer->host_names = calloc(out_host_n_keys(&writer->host), sizeof(*writer->host_names));
+	if (!writer->event_memory || !writer->packet_memory || !writer->host_names)
+		return false;
 	if (!writer->open || !writer->runs || !writer->name_sequence || !writer->file_sequence)
 		return false;
 	find_runs(model, writer->runs);
@@ -648,6 +804,11 @@ static void writer_finish(struct writer *writer)
 	free(writer->runs);
 	free(writer->name_sequence);
 	free(writer->file_sequence);
+	free(writer->event_memory);
+	free(writer->packet_memory);
+	free(writer->host_names);
+	out_axis_finish(&writer->axis);
+	out_host_finish(&writer->host);
 }
 
 int warpspan_write_pftrace(const struct warpspan_model *model, struct sink *sink)
@@ -658,6 +819,9 @@ int warpspan_write_pftrace(const struct warpspan_model *model, struct sink *sink
 	if (writer_init(&writer, model, sink)) {
 		put_clocks(&writer);
 		put_tracks(&writer);
+		put_sequence_start(&writer, HOST_SEQUENCE, false);
+		for (uint32_t i = 0; i < model->n_host_threads; i++)
+			put_thread(&writer, &model->host_threads[i]);
 		put_sequence_start(&writer, LAUNCH_SEQUENCE, false);
 		for (uint32_t i = 0; i < model->n_grids; i++)
 			put_launch(&writer, i);

@@ -51,13 +51,21 @@ void proto_put_uint(struct proto *message, uint32_t field, uint64_t value)
 	put_varint(message, value);
 }
 
-void proto_put_double(struct proto *message, uint32_t field, double value)
+void proto_put_fixed64(struct proto *message, uint32_t field, uint64_t value)
 {
 	if (!room(message, MOST_VARINT_BYTES + sizeof(value)))
 		return;
 	put_key(message, field, PROTO_WIRE_FIXED64);
 	memcpy(message->at, &value, sizeof(value)); /* little-endian, as all of CUDA's hosts are */
 	message->at += sizeof(value);
+}
+
+void proto_put_double(struct proto *message, uint32_t field, double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	proto_put_fixed64(message, field, bits);
 }
 
 void proto_put_data(struct proto *message, uint32_t field, const void *data, size_t bytes)

@@ -28,6 +28,7 @@ void proto_init(struct proto *message, uint8_t *memory, size_t bytes);
 size_t proto_bytes(const struct proto *message);
 /* A field of type uint32, uint64, bool or enum; negative int32 and int64 go in as their 64-bit two's complement. */
 void proto_put_uint(struct proto *message, uint32_t field, uint64_t value);
+void proto_put_fixed64(struct proto *message, uint32_t field, uint64_t value);
 void proto_put_double(struct proto *message, uint32_t field, double value);
 void proto_put_data(struct proto *message, uint32_t field, const void *data, size_t bytes);
 void proto_put_text(struct proto *message, uint32_t field, const char *text);

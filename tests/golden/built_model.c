@@ -4,6 +4,8 @@
  */
 #include "built_model.h"
 
+#include "host.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,6 +123,78 @@ uint32_t built_grid(struct warpspan_model *model, uint32_t kernel, uint32_t devi
 					.end_ns = end_ns,
 					.first_track = model->n_tracks };
 	return model->n_grids - 1;
+}
+
+void built_launched(struct warpspan_model *model, uint64_t begin_ns, uint64_t end_ns, uint32_t thread, uint64_t stream)
+{
+	struct warpspan_launch *launch = &model->launches[model->n_launches - 1];
+
+	launch->begin_ns = begin_ns;
+	launch->end_ns = end_ns;
+	launch->thread = thread;
+	launch->stream = stream;
+	launch->kernel = model->kernels[model->grids[model->n_grids - 1].kernel].number;
+	launch->api = WARPSPAN_API_CU_LAUNCH_KERNEL;
+}
+
+static uint32_t built_hook(struct warpspan_model *model, const char *name)
+{
+	for (uint32_t i = 0; i < model->n_hooks; i++)
+		if (strcmp(model->hooks[i].name, name) == 0)
+			return model->hooks[i].number;
+	struct warpspan_hook *hook = APPEND(model, hooks, n_hooks);
+	hook->number = model->n_hooks;
+	hook->name = copy(name);
+	return hook->number;
+}
+
+uint32_t built_call(struct warpspan_model *model, uint32_t kind, const char *api, uint64_t begin_ns, uint64_t end_ns,
+		    uint32_t thread, uint64_t amount)
+{
+	struct warpspan_host_call *call = APPEND(model, calls, n_calls);
+
+	*call = (struct warpspan_host_call){ .number = 1000 + model->n_calls,
+					     .kind = kind,
+					     .api = *api ? built_hook(model, api) : 0,
+					     .begin_ns = begin_ns,
+					     .end_ns = end_ns,
+					     .context = 1,
+					     .thread = thread,
+					     .stream = thread % 3,
+					     .result = thread % 5 == 0 ? -1 : 0,
+					     .amount = amount };
+	return model->n_calls - 1;
+}
+
+void built_host(struct warpspan_model *model)
+{
+	struct host host = { 0 };
+
+	host.calls.items = model->calls;
+	host.calls.n = host.calls.room = model->n_calls;
+	if (host_arrange(&host, model->launches, model->n_launches) != WARPSPAN_OK)
+		abort();
+	model->host_slices = host.slices.items;
+	model->n_host_slices = (uint32_t)host.slices.n;
+	model->host_threads = host.threads.items;
+	model->n_host_threads = (uint32_t)host.threads.n;
+}
+
+void built_host_clock(struct warpspan_model *model, uint32_t device, int64_t offset_ns, double error_ns, bool agrees)
+{
+	struct warpspan_clock_knot *knot = APPEND(model, knots, n_knots);
+	struct warpspan_host_clock *clock = APPEND(model, host_clocks, n_host_clocks);
+
+	*knot = (struct warpspan_clock_knot){ 0, offset_ns };
+	*clock = (struct warpspan_host_clock){ .device = device,
+					       .agrees = agrees,
+					       .bounded = error_ns > 0,
+					       .error_ns = error_ns,
+					       .offset_ns = offset_ns,
+					       .n_upper = 3,
+					       .n_lower = 2,
+					       .first_knot = model->n_knots - 1,
+					       .n_knots = 1 };
 }
 
 struct warpspan_track *built_track(struct warpspan_model *model, uint32_t sm, uint32_t block, uint32_t warp,
@@ -290,6 +364,7 @@ struct warpspan_model *built_example(bool troubled)
 	struct example example = { .model = built_create("./pipeline --size 1024"), .state = 1 };
 	struct warpspan_model *model = example.model;
 	const uint64_t start = model->start_realtime_ns + 1000000000u;
+	const uint64_t host = model->start_monotonic_ns + 1000000000u; /* the same moment */
 	const char *file = "../device_rt/examples/pipeline.cu";
 
 	built_device(model, "NVIDIA H100 80GB HBM3", 132);
@@ -311,6 +386,7 @@ struct warpspan_model *built_example(bool troubled)
 		const uint64_t launch_start = start + launch * 100000;
 
 		built_grid(model, pipeline, 0, 4, 128, launch_start, launch_start + 25000 + 2000 * launch);
+		built_launched(model, host + launch * 100000 - 7000, host + launch * 100000 - 2800, 4242, 0);
 		for (unsigned block = 0; block < 4; block++) {
 			for (unsigned warp = 0; warp < 4; warp++) {
 				const uint64_t warp_start = launch_start + 100 * block + 10 * warp;
@@ -326,8 +402,16 @@ struct warpspan_model *built_example(bool troubled)
 	built_grid(model, scale, 0, 1, 32, start + 300000, start + 302000);
 	built_track(model, 7, 0, 0, start + 300000, start + 302000);
 	built_slice(model, example.scale, start + 300100, start + 301999, 0, WARPSPAN_END_RECORDED);
-	if (troubled)
+	built_launched(model, host + 290000, host + 294200, 4243, 3);
+	built_call(model, WARPSPAN_HOST_COPY, "cuMemcpyHtoDAsync_v2", host - 40000, host - 20000, 4242, 4 << 20);
+	built_call(model, WARPSPAN_HOST_SYNCHRONIZE, "cuStreamSynchronize", host + 295000, host + 309000, 4243, 0);
+	built_call(model, WARPSPAN_HOST_COPY, "cuMemcpyDtoH_v2", host + 101000, host + 140000, 4242, 4 << 20);
+	built_host_clock(model, 0, (int64_t)(model->start_realtime_ns - model->start_monotonic_ns), 6100, true);
+	if (troubled) {
 		add_trouble(&example, pipeline);
+		model->calls[1].end_ns = 0;
+	}
+	built_host(model);
 	return model;
 }
 
@@ -364,6 +448,7 @@ struct warpspan_model *built_at_random(uint64_t seed)
 {
 	static const char *const names[] = { "load",          "a \"quoted\\name\"", "tabs\tand\nlines",
 					     "\xc3\xbcmlaut", "\xff\xfe",           "" };
+	static const char *const apis[] = { "cuGraphLaunch", "cuMemcpyAsync", "cuStreamSynchronize", "" };
 	struct warpspan_model *model = built_create("./random");
 	uint64_t state = seed * 2 + 1;
 
@@ -381,6 +466,16 @@ struct warpspan_model *built_at_random(uint64_t seed)
 
 		built_grid(model, built_random(&state, model->n_kernels), built_random(&state, model->n_devices), 4, 64,
 			   start, start + 4000);
+		built_launched(model, built_random(&state, 9000), built_random(&state, 9000), built_random(&state, 3),
+			       built_random(&state, 2));
+		if (model->n_calls && built_random(&state, 2)) { /* a graph's */
+			model->grids[g].call = built_random(&state, model->n_calls);
+			model->grids[g].host = WARPSPAN_NONE;
+		}
+		for (uint32_t i = 0; i < built_random(&state, 4); i++)
+			built_call(model, 1 + built_random(&state, 4), apis[built_random(&state, 4)],
+				   built_random(&state, 9000), built_random(&state, 9000), built_random(&state, 3),
+				   i * 4096);
 		for (uint32_t sm = 0; sm < 3; sm++) {
 			for (uint32_t warp = 0; warp < built_random(&state, 4); warp++) {
 				const uint64_t open = start + built_random(&state, 100);
@@ -390,5 +485,10 @@ struct warpspan_model *built_at_random(uint64_t seed)
 			}
 		}
 	}
+	built_host(model);
+	for (uint32_t i = 0; i < model->n_devices; i++)
+		if (built_random(&state, 3))
+			built_host_clock(model, i, (int64_t)built_random(&state, 4000) - 1000,
+					 built_random(&state, 2) * 50, true);
 	return model;
 }

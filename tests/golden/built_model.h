@@ -19,6 +19,15 @@ uint32_t built_region(struct warpspan_model *model, uint32_t kernel, const char 
 /* `blocks` and `threads` are along x; the host's launch is made beside it. */
 uint32_t built_grid(struct warpspan_model *model, uint32_t kernel, uint32_t device, uint32_t blocks, uint32_t threads,
 		    uint64_t start_ns, uint64_t end_ns);
+/* The launch of the last grid: when and where it was called. */
+void built_launched(struct warpspan_model *model, uint64_t begin_ns, uint64_t end_ns, uint32_t thread, uint64_t stream);
+/* Another call, by an entry point of that name; returns its index. */
+uint32_t built_call(struct warpspan_model *model, uint32_t kind, const char *api, uint64_t begin_ns, uint64_t end_ns,
+		    uint32_t thread, uint64_t amount);
+/* After the last call: lays the host's calls out by thread, as the decoder does. */
+void built_host(struct warpspan_model *model);
+/* The host's clock and that of a device: the offset is `offset_ns`, the error, 0: not bounded. */
+void built_host_clock(struct warpspan_model *model, uint32_t device, int64_t offset_ns, double error_ns, bool agrees);
 struct warpspan_track *built_track(struct warpspan_model *model, uint32_t sm, uint32_t block, uint32_t warp,
 				   uint64_t start_ns, uint64_t end_ns);
 void built_slice(struct warpspan_model *model, uint32_t region, uint64_t start_ns, uint64_t end_ns, uint16_t depth,

@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 struct event {
-	char *text; /* "name|file|line|grid|block|sm|end" of a slice; marks end in "|value" */
+	char *text; /* "name|file|line|grid|block|sm|end" of a slice; marks end in "|value"; arrows: "from -> to" */
 	uint64_t start_ns, duration_ns;
-	int is_mark;
+	int is_mark; /* 1: a mark, 2: an arrow, from the start of one slice to that of another */
 };
 
 struct events {
@@ -25,6 +25,18 @@ struct events {
 
 void events_add(struct events *events, const char *text, uint64_t start_ns, uint64_t duration_ns, int is_mark);
 void events_finish(struct events *events);
+/* An end of an arrow: a slice that begins then. Both ends with one id make an event; all ids are whole at the end. */
+struct arrow_end {
+	uint64_t id, time_ns;
+	char *name;
+	int is_target;
+};
+struct arrows {
+	struct arrow_end *ends;
+	size_t n;
+};
+void arrows_add(struct arrows *arrows, uint64_t id, uint64_t time_ns, const char *name, int is_target);
+void arrows_finish(struct arrows *arrows, struct events *events);
 /* Order by time and text, so that equal sets are equal lists. */
 void events_sort(struct events *events);
 

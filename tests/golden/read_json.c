@@ -17,7 +17,19 @@
 #include <zlib.h>
 
 #define MOST_THREADS 4096u
-#define MOST_DEPTH   64u
+#define MOST_DEPTH   80u
+
+/* A slice's beginning, where arrows bind. */
+struct place {
+	uint64_t pid, tid, start;
+	char *name;
+};
+
+struct binding {
+	struct place *places;
+	size_t n;
+	struct arrows arrows;
+};
 
 struct thread {
 	uint64_t pid, tid;
@@ -111,7 +123,8 @@ static struct thread *find_thread(struct thread *threads, unsigned *n, uint64_t 
 /* The same text as read_pftrace() makes. */
 static void make_text(const cJSON *event, char *text, size_t bytes)
 {
-	static const char *const order[] = { "file", "line", "grid", "block", "sm", "end", "value", "warps", "lost" };
+	static const char *const order[] = { "file",  "line", "grid",   "block", "sm",     "end",  "value",
+					     "warps", "lost", "number", "bytes", "result", "grids" };
 	const cJSON *arguments = cJSON_GetObjectItemCaseSensitive(event, "args");
 	const cJSON *name = cJSON_GetObjectItemCaseSensitive(event, "name");
 
@@ -144,8 +157,34 @@ static void check_nesting(struct thread *thread, uint64_t start, uint64_t end)
 	memset(&thread->ends[thread->depth], 0, (MOST_DEPTH - thread->depth) * sizeof(thread->ends[0]));
 }
 
+/* The slice that begins then, the innermost of several; arrows follow the slices they bind to. */
+static const char *slice_at(const struct binding *binding, const struct thread *thread, uint64_t start)
+{
+	for (size_t i = binding->n; i-- > 0;) {
+		const struct place *place = &binding->places[i];
+
+		if (place->pid == thread->pid && place->tid == thread->tid && place->start == start)
+			return place->name;
+	}
+	fail_msg("an arrow binds to no slice");
+	return NULL;
+}
+
+static void read_arrow(const cJSON *event, const char *phase, const struct thread *thread, uint64_t base,
+		       struct binding *binding)
+{
+	const cJSON *bp = cJSON_GetObjectItemCaseSensitive(event, "bp");
+	const uint64_t start = time_ns(event, "ts");
+
+	assert_string_equal(cJSON_GetObjectItemCaseSensitive(event, "cat")->valuestring, "launch");
+	assert_string_equal(cJSON_GetObjectItemCaseSensitive(event, "name")->valuestring, "launch");
+	if (*phase == 'f')
+		assert_string_equal(bp->valuestring, "e");
+	arrows_add(&binding->arrows, id(event, "id"), base + start, slice_at(binding, thread, start), *phase == 'f');
+}
+
 static void read_event(const cJSON *event, struct thread *threads, unsigned *n_threads, uint64_t base,
-		       struct events *events)
+		       struct events *events, struct binding *binding)
 {
 	const char *phase = cJSON_GetObjectItemCaseSensitive(event, "ph")->valuestring;
 	const char *name = cJSON_GetObjectItemCaseSensitive(event, "name")->valuestring;
@@ -158,6 +197,10 @@ static void read_event(const cJSON *event, struct thread *threads, unsigned *n_t
 	}
 	assert_true(thread->pid != thread->tid);
 	thread->has_events = 1;
+	if (strcmp(phase, "s") == 0 || strcmp(phase, "f") == 0) {
+		read_arrow(event, phase, thread, base, binding);
+		return;
+	}
 	make_text(event, text, sizeof(text));
 	const uint64_t start = time_ns(event, "ts");
 	if (strcmp(phase, "X") == 0) {
@@ -165,6 +208,9 @@ static void read_event(const cJSON *event, struct thread *threads, unsigned *n_t
 
 		check_nesting(thread, start + 1, start + duration + 1); /* 0 marks unused places */
 		events_add(events, text, base + start, duration, 0);
+		binding->places = realloc(binding->places, (binding->n + 1) * sizeof(*binding->places));
+		assert_non_null(binding->places);
+		binding->places[binding->n++] = (struct place){ thread->pid, thread->tid, start, strdup(name) };
 	} else {
 		assert_string_equal(phase, "i");
 		assert_string_equal(cJSON_GetObjectItemCaseSensitive(event, "s")->valuestring, "t");
@@ -179,6 +225,7 @@ void read_json_gz(const char *path, struct events *events)
 	cJSON *root = cJSON_Parse(quoted);
 	struct thread *threads = calloc(MOST_THREADS, sizeof(*threads));
 	unsigned n_threads = 0;
+	struct binding binding = { 0 };
 	const cJSON *event;
 	uint64_t base = 0;
 
@@ -190,12 +237,16 @@ void read_json_gz(const char *path, struct events *events)
 	assert_true(cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(root, "metadata")));
 	cJSON_ArrayForEach(event, cJSON_GetObjectItemCaseSensitive(root, "traceEvents"))
 	{
-		read_event(event, threads, &n_threads, base, events);
+		read_event(event, threads, &n_threads, base, events, &binding);
 	}
 	for (unsigned i = 0; i < n_threads; i++) {
 		assert_true(threads[i].named);
 		events->n_tracks += threads[i].has_events != 0;
 	}
+	arrows_finish(&binding.arrows, events);
+	for (size_t i = 0; i < binding.n; i++)
+		free(binding.places[i].name);
+	free(binding.places);
 	free(threads);
 	cJSON_Delete(root);
 	free(quoted);

@@ -18,7 +18,7 @@
 #define MOST_SEQUENCES 64u
 #define MOST_INTERNED  256u
 #define MOST_TRACKS    4096u
-#define MOST_OPEN      64u
+#define MOST_OPEN      80u
 #define MOST_ARGUMENTS 16u
 
 struct bytes {
@@ -69,6 +69,7 @@ struct reader {
 	struct track *tracks;
 	unsigned n_tracks;
 	uint64_t trace_clock, last_snapshot;
+	struct arrows arrows;
 	struct events *events;
 };
 
@@ -108,6 +109,12 @@ static int next_field(struct bytes *message, struct field *field)
 		fail_msg("field %u has wire type %u", field->number, field->wire);
 	}
 	return 1;
+}
+
+static uint64_t as_fixed64(const struct field *field)
+{
+	assert_int_equal(field->wire, PROTO_WIRE_FIXED64);
+	return field->value;
 }
 
 static uint64_t as_uint(const struct field *field)
@@ -289,7 +296,8 @@ static void read_defaults(struct sequence *sequence, struct bytes message)
 	}
 }
 
-static const char *const argument_order[] = { "file", "line", "grid", "block", "sm", "end", "value", "warps", "lost" };
+static const char *const argument_order[] = { "file",  "line", "grid",   "block", "sm",     "end",  "value",
+					      "warps", "lost", "number", "bytes", "result", "grids" };
 
 /* One argument as text, put where argument_order has its name. */
 static void read_argument(const struct sequence *sequence, struct bytes message, char values[][128])
@@ -368,6 +376,8 @@ static void read_event(struct reader *reader, const struct sequence *sequence, s
 			uuid = as_uint(&field);
 		else if (field.number == 23)
 			name = as_text(&field);
+		else if (field.number == 47 || field.number == 48)
+			arrows_add(&reader->arrows, as_fixed64(&field), time, name, field.number == 48);
 		else
 			fail_msg("event field %u", field.number);
 	}
@@ -478,6 +488,7 @@ void read_pftrace(const char *path, struct events *events)
 		assert_int_equal(field.number, 1);
 		read_packet(&reader, as_message(&field));
 	}
+	arrows_finish(&reader.arrows, events);
 	for (unsigned i = 0; i < reader.n_tracks; i++) {
 		assert_int_equal(reader.tracks[i].n_open, 0);
 		events->n_tracks += reader.tracks[i].used != 0;

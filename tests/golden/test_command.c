@@ -151,7 +151,8 @@ static void export_writes_both_files_and_says_where(void **state)
 	run_result_finish(&result);
 	read_pftrace(in_folder("a.pftrace"), &from_proto);
 	read_json_gz(in_folder("a.json.gz"), &from_json);
-	assert_int_equal(from_proto.n, 4 * 9 + 4 * 2 + 1);
+	/* slices, marks, the launch on the device; on the host, and the arrow between them */
+	assert_int_equal(from_proto.n, 4 * 9 + 4 * 2 + 1 + 1 + 1);
 	assert_int_equal(from_json.n, from_proto.n);
 	events_finish(&from_proto);
 	events_finish(&from_json);

@@ -127,7 +127,11 @@ static void export_both(const struct warpspan_model *model)
 	unlink(proto);
 	unlink(json);
 	assert_int_equal(from_proto.n, from_json.n);
-	assert_int_equal(from_proto.n, model->n_slices + model->n_marks + model->n_grids);
+	uint64_t n_arrows = 0;
+	for (uint32_t i = 0; i < model->n_grids; i++)
+		n_arrows += model->grids[i].host != WARPSPAN_NONE || model->grids[i].call != WARPSPAN_NONE;
+	assert_int_equal(from_proto.n,
+			 model->n_slices + model->n_marks + model->n_grids + model->n_host_slices + n_arrows);
 	events_finish(&from_proto);
 	events_finish(&from_json);
 }

@@ -9,6 +9,7 @@
 #include "built_model.h"
 #include "events.h"
 #include "out.h"
+#include "out_host.h"
 #include "report.h"
 
 #include <fcntl.h>
@@ -58,20 +59,65 @@ static void export(const struct warpspan_model *model, const char *name)
 		fail_msg("%s", error.text);
 }
 
+/* The host's slices, and an arrow from each call to each grid it launched. */
+static void expected_calls(const struct warpspan_model *model, const struct out_axis *axis, struct events *events)
+{
+	char text[4096], name[OUT_HOST_NAME_BYTES], kernel[OUT_KERNEL_BYTES];
+	struct out_host host;
+	uint32_t key;
+
+	assert_true(out_host_init(&host, model));
+	assert_int_equal(model->n_host_slices, model->n_launches + model->n_calls);
+	for (uint32_t i = 0; i < model->n_host_slices; i++) {
+		const struct warpspan_host_slice *slice = &model->host_slices[i];
+		const struct warpspan_launch *launch =
+			slice->call == WARPSPAN_NONE ? &model->launches[slice->launch] : NULL;
+		const struct warpspan_host_call *call = launch ? NULL : &model->calls[slice->call];
+		const uint64_t start = out_axis_of_host(axis, slice->begin_ns);
+		char bytes[24] = "", grids[24] = "";
+		uint32_t n_grids = 0;
+
+		out_host_name(&host, slice, name, &key);
+		for (uint32_t g = 0; g < model->n_grids; g++) {
+			if (launch ? model->grids[g].host != slice->launch : model->grids[g].call != slice->call)
+				continue;
+			n_grids++;
+			snprintf(text, sizeof(text), "%s -> %s", name,
+				 out_kernel_name(model, model->grids[g].kernel, kernel));
+			events_add(events, text, start,
+				   out_axis_of_device(axis, model->grids[g].device, model->grids[g].start_ns) - start,
+				   2);
+		}
+		if (call && call->kind == WARPSPAN_HOST_COPY)
+			snprintf(bytes, sizeof(bytes), "%" PRIu64, call->amount);
+		if (call && call->kind == WARPSPAN_HOST_GRAPH_LAUNCH)
+			snprintf(grids, sizeof(grids), "%u", n_grids);
+		snprintf(text, sizeof(text), "%s||||||%s||||%" PRIu64 "|%s|%d|%s", name,
+			 slice->open ? slice_end_word(WARPSPAN_END_OPEN) : "", launch ? launch->number : call->number,
+			 bytes, launch ? launch->result : call->result, grids);
+		events_add(events, text, start, out_axis_of_host(axis, slice->end_ns) - start, 0);
+	}
+	events->n_tracks += model->n_host_threads;
+	out_host_finish(&host);
+}
+
 /* What the model says the files must hold. */
 static void expected_events(const struct warpspan_model *model, struct events *events)
 {
 	struct out_texts texts;
+	struct out_axis axis;
 	char text[2048], name[OUT_KERNEL_BYTES];
 
-	assert_true(out_texts_init(&texts, model));
+	assert_true(out_texts_init(&texts, model) && out_axis_init(&axis, model));
+	expected_calls(model, &axis, events);
 	for (uint32_t i = 0; i < model->n_grids; i++) {
 		const struct warpspan_grid *grid = &model->grids[i];
 
-		snprintf(text, sizeof(text), "%s|||%ux%ux%u|||||%u|%" PRIu64,
+		snprintf(text, sizeof(text), "%s|||%ux%ux%u|||||%u|%" PRIu64 "||||",
 			 out_kernel_name(model, grid->kernel, name), grid->grid[0], grid->grid[1], grid->grid[2],
 			 grid->n_warps, grid->n_lost);
-		events_add(events, text, grid->start_ns, grid->end_ns - grid->start_ns, 0);
+		const uint64_t start = out_axis_of_device(&axis, grid->device, grid->start_ns);
+		events_add(events, text, start, out_axis_of_device(&axis, grid->device, grid->end_ns) - start, 0);
 	}
 	for (uint64_t i = 0; i < model->n_slices + model->n_marks; i++) {
 		const struct warpspan_slice *slice = i < model->n_slices ? &model->slices[i] : NULL;
@@ -84,16 +130,19 @@ static void expected_events(const struct warpspan_model *model, struct events *e
 
 		if (mark && mark->kind != WARPSPAN_KIND_MARK)
 			event_number(value, warpspan_mark_value(mark));
-		snprintf(text, sizeof(text), "%s|%s|%u|%ux%ux%u|(%u,%u,%u)|%u|%s|%s||", texts.names[region],
+		snprintf(text, sizeof(text), "%s|%s|%u|%ux%ux%u|(%u,%u,%u)|%u|%s|%s||||||", texts.names[region],
 			 texts.files[region], model->regions[region].line, grid[0], grid[1], grid[2], track->block[0],
 			 track->block[1], track->block[2], track->sm, end ? end : "", value);
-		events_add(events, text, slice ? slice->start_ns : mark->time_ns,
-			   slice ? slice->end_ns - slice->start_ns : 0, mark != NULL);
+		const uint32_t device = model->grids[track->grid].device;
+		const uint64_t start = out_axis_of_device(&axis, device, slice ? slice->start_ns : mark->time_ns);
+		events_add(events, text, start, slice ? out_axis_of_device(&axis, device, slice->end_ns) - start : 0,
+			   mark != NULL);
 	}
 	for (uint32_t i = 0; i < model->n_tracks; i++)
 		events->n_tracks += model->tracks[i].n_slices + model->tracks[i].n_marks != 0;
 	events->n_tracks += model->n_grids;
 	out_texts_finish(&texts);
+	out_axis_finish(&axis);
 }
 
 static void compare(struct events *expected, struct events *found, const char *what)
@@ -246,8 +295,9 @@ static void protoc_decodes_every_field(void **state)
 	assert_int_equal(system(shell), 0);
 	char *text = read_bytes(in_folder("decoded"), &bytes);
 	text[bytes] = '\0';
-	assert_int_equal(count(text, "type: 1\n"), model->n_slices + model->n_grids);
-	assert_int_equal(count(text, "type: 2\n"), model->n_slices + model->n_grids);
+	assert_int_equal(count(text, "type: 1\n"), model->n_slices + model->n_grids + model->n_host_slices);
+	assert_int_equal(count(text, "type: 2\n"), model->n_slices + model->n_grids + model->n_host_slices);
+	assert_int_equal(count(text, "terminating_flow_ids: "), 2); /* the launch of the third grid is not known */
 	assert_int_equal(count(text, "type: 3\n"), model->n_marks);
 	assert_non_null(strstr(text, "name: \"multiply\""));
 	assert_non_null(strstr(text, "name: \"SM 6\""));

@@ -3,7 +3,8 @@
 """check_exports.py BUILD EXAMPLE... - the two timelines of an example, read by other people's code, hold the same slices.
 
 Runs each example under the library (the environment leads to simgpu). The .pftrace is parsed with the protobuf classes of the Python package `perfetto`, the .json.gz with the json module. Slices
-are compared as (name, start, duration, file, line); nesting is checked on every track of both. Exit status 77 when
+are compared as (name, start, duration, file, line), arrows as (name, start, name, start) of their ends; nesting is
+checked on every track of both, and that each launch that is known has its arrow. Exit status 77 when
 the package is not installed.
 """
 import collections
@@ -43,12 +44,19 @@ def annotation_value(annotation, sequence):
     return getattr(annotation, kind)
 
 
+def arrows_of(flows):
+    for ends in flows.values():
+        assert set(ends) == {"from", "to"}, "an arrow lacks an end"
+    return [ends["from"] + ends["to"] for ends in flows.values()]
+
+
 def read_pftrace(path):
     trace = pb.Trace()
     with open(path, "rb") as file:
         trace.ParseFromString(file.read())
     sequences = collections.defaultdict(Sequence)
     tracks, stacks, slices, instants = {}, collections.defaultdict(list), [], 0
+    flows = collections.defaultdict(dict)
     for packet in trace.packet:
         if packet.HasField("track_descriptor"):
             tracks[packet.track_descriptor.uuid] = packet.track_descriptor
@@ -90,6 +98,10 @@ def read_pftrace(path):
             stack = stacks[track]
             assert not stack or stack[-1][1] <= time, "a slice begins before the one that holds it"
             stack.append((name, time, args))
+            for end, ids in (("from", event.flow_ids), ("to", event.terminating_flow_ids)):
+                for flow in ids:
+                    assert end not in flows[flow], "an arrow has two ends of one kind"
+                    flows[flow][end] = (name, time)
         elif event.type == END:
             name, start, args = stacks[track].pop()
             assert time >= start, "a slice ends before it begins"
@@ -99,7 +111,7 @@ def read_pftrace(path):
     assert not any(stacks.values()), "a slice was begun and never ended"
     names = collections.Counter((t.parent_uuid, t.name) for t in tracks.values())
     assert max(names.values()) == 1, "two tracks of one parent have the same name"
-    return slices, instants
+    return slices, instants, arrows_of(flows)
 
 
 def read_json(path):
@@ -108,15 +120,22 @@ def read_json(path):
         trace = json.load(file, parse_float=lambda text: int(text.replace(".", "")) if len(text.split(".")[1]) == 3 else float(text))
     base = int(trace["baseTimeNanoseconds"])
     slices, instants = [], 0
-    tracks = collections.defaultdict(list)
+    tracks, begins, flows = collections.defaultdict(list), {}, collections.defaultdict(dict)
     for event in trace["traceEvents"]:
         if event["ph"] == "X":
             args = event.get("args", {})
             slices.append((event["name"], base + event["ts"], event["dur"], args.get("file"), args.get("line")))
+            begins[event["pid"], event["tid"], event["ts"]] = event["name"]
             tracks[event["pid"], event["tid"]].append((event["ts"], event["ts"] + event["dur"]))
             assert 0 < event["pid"] < 2**32 and 0 < event["tid"] < 2**32
         elif event["ph"] in "iI":
             instants += 1
+        elif event["ph"] in "sf":
+            end = "from" if event["ph"] == "s" else "to"
+            assert end == "from" or event["bp"] == "e", "an arrow would bind to the next slice"
+            assert end not in flows[event["id"]], "an arrow has two ends of one kind"
+            name = begins[event["pid"], event["tid"], event["ts"]]
+            flows[event["id"]][end] = (name, base + event["ts"])
     for spans in tracks.values():
         stack = []
         for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
@@ -124,19 +143,25 @@ def read_json(path):
                 stack.pop()
             assert not stack or end <= stack[-1], "two slices of a track overlap"
             stack.append(end)
-    return slices, instants
+    return slices, instants, arrows_of(flows)
 
 
 def compare(base):
-    proto_slices, proto_instants = read_pftrace(base + ".pftrace")
-    json_slices, json_instants = read_json(base + ".json.gz")
+    proto_slices, proto_instants, proto_arrows = read_pftrace(base + ".pftrace")
+    json_slices, json_instants, json_arrows = read_json(base + ".json.gz")
     of_proto, of_json = collections.Counter(proto_slices), collections.Counter(json_slices)
     difference = (of_proto - of_json) + (of_json - of_proto)
+    difference += (collections.Counter(proto_arrows) - collections.Counter(json_arrows))
+    difference += (collections.Counter(json_arrows) - collections.Counter(proto_arrows))
     for slice_ in list(difference)[:10]:
         print("only in one of the two:", slice_)
+    for from_name, from_time, to_name, to_time in proto_arrows:
+        assert from_name in ("launch " + to_name, "cuGraphLaunch"), f"an arrow from {from_name} to {to_name}"
+        assert from_time <= to_time, f"{to_name} starts before it was launched"
     print(f"{len(proto_slices)} slices and {proto_instants} instants in the .pftrace, "
-          f"{len(json_slices)} and {json_instants} in the .json.gz, {sum(difference.values())} differ")
-    return not difference and proto_instants == json_instants and len(proto_slices) > 0
+          f"{len(json_slices)} and {json_instants} in the .json.gz, {len(proto_arrows)} arrows, "
+          f"{sum(difference.values())} differ")
+    return not difference and proto_instants == json_instants and len(proto_slices) > 0 and len(proto_arrows) > 0
 
 
 def main():
