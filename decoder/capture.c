@@ -11,6 +11,7 @@
 #include "capture.h"
 
 #include "crc32c.h"
+#include "descriptor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -321,7 +322,7 @@ int capture_open(const char *path, struct capture **ret_capture, struct warpspan
 	uint8_t *bytes = NULL;
 	uint64_t n_bytes = 0;
 	int result;
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	const int fd = descriptor_open(path, O_RDONLY | O_NONBLOCK, 0);
 	if (fd < 0) {
 		result = error_set(error, WARPSPAN_IO, errno, WARPSPAN_NO_OFFSET, "'%.300s': cannot open: %s", path,
 				   strerror(errno));

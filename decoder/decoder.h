@@ -57,8 +57,6 @@ int warpspan_writer_create(const char *path, struct warpspan_writer **ret_writer
  * and every later call returns the same error. The pieces stay the caller's. */
 int warpspan_writer_append(struct warpspan_writer *writer, enum warpspan_chunk_type type, const struct iovec *parts,
 			   int n_parts, struct warpspan_error *error);
-/* Bytes written so far, the file header included. */
-uint64_t warpspan_writer_bytes(const struct warpspan_writer *writer);
 /* Appends the END chunk (it counts chunks, segments and launches itself) and closes. The writer is gone in every case.
  */
 int warpspan_writer_finish(struct warpspan_writer *writer, struct warpspan_error *error);
@@ -82,8 +80,11 @@ enum warpspan_export_format {
  * capture's name less ".wspan", plus the format's extension. An existing file is replaced only when complete (written
  * under a temporary name, then renamed). `report` (may be NULL) receives the table that `warpspan report` prints.
  * WARPSPAN_OK and WARPSPAN_DAMAGED: everything was written, from what could be decoded, and error->text holds one line
- * on what was lost, unpaired or damaged, or "". With no format and no report it only finds that out. Callable from any
- * thread; may take seconds. */
-int warpspan_export(const char *capture_path, unsigned formats, FILE *report, struct warpspan_error *error);
+ * on what was lost, unpaired or damaged, or "". With no format and no report it only finds that out. A negative result
+ * is that of the first thing that failed (the capture cannot be read: NOT_A_CAPTURE, VERSION, IO; a file cannot be
+ * written: IO; NO_MEMORY); the others are written all the same. *ret_written (may be NULL) gets the formats that are
+ * in their files, whatever the result; no temporary file is left. Callable from any thread; may take seconds. */
+int warpspan_export(const char *capture_path, unsigned formats, FILE *report, unsigned *ret_written,
+		    struct warpspan_error *error);
 
 #endif

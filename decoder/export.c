@@ -7,6 +7,7 @@
  * leaves errno alone and gives back all its memory.
  */
 #include "decoder.h"
+#include "descriptor.h"
 #include "out.h"
 #include "report.h"
 #include "text.h"
@@ -66,7 +67,7 @@ static int create_temporary(const char *path, char temporary[PATH_MAX])
 			errno = ENAMETOOLONG;
 			return -1;
 		}
-		const int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		const int fd = descriptor_open(temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
 		if (fd >= 0 || errno != EEXIST)
 			return fd;
 	}
@@ -113,16 +114,34 @@ static int export_format(const struct warpspan_model *model, const struct format
 		    system_errno ? strerror(system_errno) : warpspan_result_text(result));
 }
 
-int out_export(const struct warpspan_model *model, unsigned formats, const char *base, struct warpspan_error *error)
+/* Every format, also after one that failed; the error is that of the first. *ret_written: those that did not. */
+static int export_formats(const struct warpspan_model *model, unsigned formats, const char *base, unsigned *ret_written,
+			  struct warpspan_error *error)
 {
+	int result = WARPSPAN_OK;
+
+	*ret_written = 0;
 	for (size_t i = 0; i < sizeof(formats_known) / sizeof(formats_known[0]); i++) {
+		struct warpspan_error mine;
+
 		if (!(formats & formats_known[i].bit))
 			continue;
-		const int result = export_format(model, &formats_known[i], base, error);
-		if (result < 0)
-			return result;
+		const int one = export_format(model, &formats_known[i], base, &mine);
+		if (one >= 0) {
+			*ret_written |= formats_known[i].bit;
+		} else if (result >= 0) {
+			*error = mine;
+			result = one;
+		}
 	}
-	return WARPSPAN_OK;
+	return result;
+}
+
+int out_export(const struct warpspan_model *model, unsigned formats, const char *base, struct warpspan_error *error)
+{
+	unsigned written;
+
+	return export_formats(model, formats, base, &written, error);
 }
 
 bool out_base_path(const char *capture_path, char *base, size_t bytes)
@@ -139,7 +158,8 @@ bool out_base_path(const char *capture_path, char *base, size_t bytes)
 	return true;
 }
 
-static int export_capture(const char *capture_path, unsigned formats, FILE *report, struct warpspan_error *error)
+static int export_capture(const char *capture_path, unsigned formats, FILE *report, unsigned *ret_written,
+			  struct warpspan_error *error)
 {
 	struct warpspan_model *model = NULL;
 	char base[PATH_MAX];
@@ -149,7 +169,7 @@ static int export_capture(const char *capture_path, unsigned formats, FILE *repo
 	const int loaded = warpspan_model_load(capture_path, &model, error);
 	if (loaded < 0)
 		return loaded;
-	int result = out_export(model, formats, base, error);
+	int result = export_formats(model, formats, base, ret_written, error);
 	if (report) {
 		/* one that is printed into memory goes to stderr in the end */
 		const unsigned columns = text_columns(fileno(report) < 0 ? stderr : report);
@@ -168,11 +188,16 @@ static int export_capture(const char *capture_path, unsigned formats, FILE *repo
 	return result;
 }
 
-int warpspan_export(const char *capture_path, unsigned formats, FILE *report, struct warpspan_error *error)
+int warpspan_export(const char *capture_path, unsigned formats, FILE *report, unsigned *ret_written,
+		    struct warpspan_error *error)
 {
 	const int saved_errno = errno;
 	struct warpspan_error mine = { .offset = UINT64_MAX };
-	const int result = export_capture(capture_path, formats, report, error ? error : &mine);
+	unsigned written = 0;
+	const int result = export_capture(capture_path, formats, report, &written, error ? error : &mine);
+
+	if (ret_written)
+		*ret_written = written;
 
 	errno = saved_errno;
 	return result;

@@ -3,9 +3,11 @@
  * writer.c - appends chunks to a raw capture.
  *
  * Runs inside the user's process, on the collector thread: one system call per chunk, no buffer of its own, no signal.
- * Invariant: `bytes` is where the last whole chunk ends. A write that fails leaves the file cut back to there.
+ * Invariant: `bytes` is where the last whole chunk ends. A write that fails leaves the file cut back to there. The
+ * descriptor is used only while it still is the file's: the program may have closed it and opened one of its own.
  */
 #include "crc32c.h"
+#include "descriptor.h"
 #include "result.h"
 
 #include <errno.h>
@@ -18,6 +20,7 @@
 
 struct warpspan_writer {
 	int fd;
+	struct file_identity identity;
 	uint64_t bytes;
 	uint32_t sequence;
 	uint64_t n_segments, n_launches;
@@ -30,6 +33,16 @@ static int fail(struct warpspan_writer *writer, struct warpspan_error *error, in
 	error_set(&writer->failed, WARPSPAN_IO, system_errno, writer->bytes,
 		  "'%.300s': %s at byte %llu: %s; nothing more is written", writer->path, what,
 		  (unsigned long long)writer->bytes, strerror(system_errno));
+	if (error != NULL)
+		*error = writer->failed;
+	return WARPSPAN_IO;
+}
+
+static int fail_stolen(struct warpspan_writer *writer, struct warpspan_error *error)
+{
+	error_set(&writer->failed, WARPSPAN_IO, EBADF, writer->bytes,
+		  "'%.300s': the program closed this file's descriptor at byte %llu; nothing more is written",
+		  writer->path, (unsigned long long)writer->bytes);
 	if (error != NULL)
 		*error = writer->failed;
 	return WARPSPAN_IO;
@@ -66,7 +79,7 @@ static int create(const char *path, struct warpspan_writer **ret_writer, struct 
 	if (writer == NULL)
 		return error_no_memory(error);
 	memcpy(writer->path, path, path_bytes);
-	writer->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	writer->fd = descriptor_open(path, O_WRONLY | O_CREAT | O_EXCL, 0644);
 	if (writer->fd < 0) {
 		const int system_errno = errno;
 		free(writer);
@@ -81,6 +94,7 @@ static int create(const char *path, struct warpspan_writer **ret_writer, struct 
 		.segment_bytes = sizeof(struct warpspan_segment),
 		.launch_bytes = sizeof(struct warpspan_launch),
 	};
+	(void)descriptor_identity(writer->fd, &writer->identity);
 	header.crc32c = crc32c(0, &header, offsetof(struct warpspan_file_header, crc32c));
 	struct iovec part = { &header, sizeof(header) };
 	const int system_errno = write_all(writer->fd, &part, 1);
@@ -185,8 +199,12 @@ static int append(struct warpspan_writer *writer, enum warpspan_chunk_type type,
 	chunk.header_crc = crc32c(0, &chunk, offsetof(struct warpspan_chunk, header_crc));
 	const size_t padding = -payload_bytes & (WARPSPAN_CHUNK_ALIGNMENT - 1);
 	all[1 + n_parts] = (struct iovec){ (void *)(uintptr_t)zeros, padding };
+	if (!descriptor_is(writer->fd, &writer->identity))
+		return fail_stolen(writer, error);
 	const int system_errno = write_all(writer->fd, all, n_parts + 2);
 	if (system_errno != 0) {
+		if (!descriptor_is(writer->fd, &writer->identity))
+			return fail_stolen(writer, error);
 		/* A reader copes with a torn tail too, so a failure to cut it off changes nothing. */
 		if (ftruncate(writer->fd, (off_t)writer->bytes) == 0)
 			lseek(writer->fd, (off_t)writer->bytes, SEEK_SET);
@@ -208,11 +226,6 @@ int warpspan_writer_append(struct warpspan_writer *writer, enum warpspan_chunk_t
 	return result;
 }
 
-uint64_t warpspan_writer_bytes(const struct warpspan_writer *writer)
-{
-	return writer->bytes;
-}
-
 int warpspan_writer_finish(struct warpspan_writer *writer, struct warpspan_error *error)
 {
 	const int saved_errno = errno;
@@ -227,7 +240,8 @@ int warpspan_writer_finish(struct warpspan_writer *writer, struct warpspan_error
 	const struct iovec part = { &end, sizeof(end) };
 	int result = append(writer, WARPSPAN_CHUNK_END, &part, 1, error);
 	/* Some file systems report a failed write only here. */
-	if (close(writer->fd) != 0 && errno != EINTR && result == WARPSPAN_OK)
+	if (descriptor_is(writer->fd, &writer->identity) && close(writer->fd) != 0 && errno != EINTR &&
+	    result == WARPSPAN_OK)
 		result = fail(writer, error, errno, "cannot close");
 	free(writer);
 	errno = saved_errno;
@@ -238,7 +252,8 @@ struct warpspan_writer *warpspan_writer_close(struct warpspan_writer *writer)
 {
 	if (writer != NULL) {
 		const int saved_errno = errno;
-		close(writer->fd);
+		if (descriptor_is(writer->fd, &writer->identity))
+			close(writer->fd);
 		free(writer);
 		errno = saved_errno;
 	}

@@ -70,12 +70,12 @@ static bool reserve(size_t bytes)
 	return true;
 }
 
-static void append(enum warpspan_chunk_type type, void *items, unsigned n, size_t bytes)
+/* Whether they are in the file. */
+static bool append(enum warpspan_chunk_type type, void *items, unsigned n, size_t bytes)
 {
 	const struct iovec part = { .iov_base = items, .iov_len = n * bytes };
 
-	if (n > 0)
-		warpspan_output_append(type, &part, 1);
+	return n > 0 && warpspan_output_append(type, &part, 1);
 }
 
 static void write_batch(struct warpspan_host_batch *batch)
@@ -85,8 +85,10 @@ static void write_batch(struct warpspan_host_batch *batch)
 	warpspan_filter_note(batch->launches, batch->n_launches);
 	warpspan_count(WARPSPAN_COUNTER_launches_recorded, batch->n_launches);
 	warpspan_count(WARPSPAN_COUNTER_calls_recorded, batch->n_calls);
-	append(WARPSPAN_CHUNK_LAUNCHES, batch->launches, batch->n_launches, sizeof(batch->launches[0]));
-	append(WARPSPAN_CHUNK_HOST, batch->calls, batch->n_calls, sizeof(batch->calls[0]));
+	if (append(WARPSPAN_CHUNK_LAUNCHES, batch->launches, batch->n_launches, sizeof(batch->launches[0])))
+		for (unsigned i = 0; i < batch->n_launches; i++)
+			totals.launches += batch->launches[i].result == 0;
+	(void)append(WARPSPAN_CHUNK_HOST, batch->calls, batch->n_calls, sizeof(batch->calls[0]));
 }
 
 void warpspan_drain_host(bool all)

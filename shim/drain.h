@@ -31,6 +31,7 @@ void warpspan_drain_host(bool all);
 
 /* Totals over all contexts, for the closing line. */
 struct warpspan_drain_totals {
+	uint64_t launches;     /* written, less those the driver refused */
 	uint64_t segments;     /* written */
 	uint64_t records;      /* in them */
 	uint64_t lost_records; /* made, but no room was left */

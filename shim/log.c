@@ -5,9 +5,12 @@
 #include "log.h"
 
 #include "guard.h"
+#include "signals.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,10 +30,26 @@ enum warpspan_log_level warpspan_log_level(void)
 	return (enum warpspan_log_level)atomic_load_explicit(&current_level, memory_order_relaxed);
 }
 
-void warpspan_log_raw(const char *text, size_t bytes)
+/* A program that was started without a stderr may open a file of its own under that number: our lines would go into
+ * it. Looked at when the library is loaded, before the program has opened anything. */
+static bool no_stderr;
+
+__attribute__((constructor)) static void look_at_stderr(void)
 {
 	const int saved_errno = errno;
 
+	no_stderr = fcntl(STDERR_FILENO, F_GETFD) < 0 && errno == EBADF;
+	errno = saved_errno;
+}
+
+void warpspan_log_raw(const char *text, size_t bytes)
+{
+	const int saved_errno = errno;
+	struct warpspan_signals signals;
+
+	if (no_stderr)
+		return;
+	warpspan_signals_hold(&signals);
 	while (bytes > 0) {
 		const ssize_t n = write(STDERR_FILENO, text, bytes);
 
@@ -41,6 +60,7 @@ void warpspan_log_raw(const char *text, size_t bytes)
 		text += n;
 		bytes -= (size_t)n;
 	}
+	warpspan_signals_release(&signals);
 	errno = saved_errno;
 }
 

@@ -2,8 +2,8 @@
  *
  * log.h - lines on stderr that do not disturb the program.
  *
- * One write(2) per line from a stack buffer: no stdio of the program's, no allocation, errno kept. Any thread; not in
- * the loader's hooks.
+ * One write(2) per line from a stack buffer: no stdio of the program's, no allocation, errno kept, and no signal if
+ * nobody reads. Nothing is said in a program that was started without a stderr. Any thread; not in the loader's hooks.
  */
 #ifndef WARPSPAN_LOG_H
 #define WARPSPAN_LOG_H

@@ -186,7 +186,7 @@ bool warpspan_output_failed(void)
 static void fail(const char *text)
 {
 	failed = true;
-	warpspan_error("%s; what was written so far is kept, nothing more is recorded", text);
+	warpspan_error("%s; what the file holds is kept", text);
 }
 
 bool warpspan_output_append(enum warpspan_chunk_type type, const struct iovec *parts, int n_parts)

@@ -19,6 +19,7 @@
 #include "log.h"
 #include "meta.h"
 #include "output.h"
+#include "signals.h"
 #include "util.h"
 
 #include <errno.h>
@@ -184,7 +185,13 @@ bool warpspan_session_begin(void)
 	pthread_mutex_lock(&transition);
 	if (atomic_load_explicit(&state, memory_order_relaxed) == AWAKE &&
 	    !atomic_load_explicit(&warpspan_off, memory_order_relaxed)) {
-		if (begin())
+		struct warpspan_signals signals;
+		bool begun;
+
+		warpspan_signals_hold(&signals);
+		begun = begin();
+		warpspan_signals_release(&signals);
+		if (begun)
 			atomic_store_explicit(&state, ACTIVE, memory_order_release);
 		else
 			atomic_store_explicit(&warpspan_off, true, memory_order_relaxed);
@@ -321,22 +328,22 @@ static void say_not_recorded(void)
 	}
 }
 
-/* `exported`: the timelines were written as well. */
-static void say_files(bool exported)
+/* Only what is in the files. `exported`: formats that were written. */
+static void say_files(unsigned exported)
 {
+	const struct warpspan_drain_totals totals = warpspan_drain_totals();
 	const char *path = warpspan_output_path();
 	const int base = (int)(strlen(path) - strlen(".wspan"));
-	const bool pftrace = exported && (settings.format & WARPSPAN_FORMAT_PFTRACE) != 0;
-	const bool json = exported && (settings.format & WARPSPAN_FORMAT_JSON) != 0;
 
-	warpspan_info("%llu launches, %llu records: %.*s.wspan%s%s",
-		      (unsigned long long)warpspan_counted(WARPSPAN_COUNTER_launches_recorded),
-		      (unsigned long long)warpspan_drain_totals().records, base, path, pftrace ? " .pftrace" : "",
-		      json ? " .json.gz" : "");
+	warpspan_info("%llu launch%s, %llu record%s: %.*s.wspan%s%s%s", (unsigned long long)totals.launches,
+		      totals.launches == 1 ? "" : "es", (unsigned long long)totals.records,
+		      totals.records == 1 ? "" : "s", base, path, warpspan_output_failed() ? " (cut short)" : "",
+		      (exported & WARPSPAN_EXPORT_PFTRACE) != 0 ? " .pftrace" : "",
+		      (exported & WARPSPAN_EXPORT_JSON) != 0 ? " .json.gz" : "");
 }
 
-/* Whether it has said what was lost and what is unpaired. */
-static bool export_all(void)
+/* Whether it has said what was lost and what is unpaired. *ret_exported: formats that were written. */
+static bool export_all(unsigned *ret_exported)
 {
 	const unsigned formats =
 		((settings.format & WARPSPAN_FORMAT_PFTRACE) != 0 ? (unsigned)WARPSPAN_EXPORT_PFTRACE : 0) |
@@ -348,11 +355,11 @@ static bool export_all(void)
 	bool said = false;
 
 	if (formats != 0 || report != NULL) {
-		const int result = warpspan_export(warpspan_output_path(), formats, report, &error);
+		const int result = warpspan_export(warpspan_output_path(), formats, report, ret_exported, &error);
 
 		if (result < 0)
-			warpspan_error("'%s' is complete, but was not exported: %s", warpspan_output_path(),
-				       error.text);
+			warpspan_error("'%s' was not exported%s: %s", warpspan_output_path(),
+				       *ret_exported != 0 ? " to all formats" : "", error.text);
 		else if (report == NULL && error.text[0] != '\0')
 			warpspan_warn("%s", error.text);
 		said = result >= 0;
@@ -368,7 +375,7 @@ static bool export_all(void)
 
 static void finish(void)
 {
-	bool exported;
+	unsigned exported = 0;
 
 	if (!quiesce_all())
 		warpspan_warn("kernels still run after %llu s: their records are written as far as they have come",
@@ -380,8 +387,7 @@ static void finish(void)
 		return;
 	}
 	warpspan_output_finish();
-	exported = export_all();
-	if (!exported)
+	if (!export_all(&exported))
 		say_lost();
 	say_not_recorded();
 	say_files(exported);
@@ -391,6 +397,7 @@ static void finish(void)
 static void at_exit(void)
 {
 	const int saved_errno = errno;
+	struct warpspan_signals signals;
 	int expected = ACTIVE;
 
 	/* A child made by a bare clone() has no fork handler. */
@@ -402,7 +409,9 @@ static void at_exit(void)
 	}
 	/* In a child forked from here on, or before, off is set: the parent's session is not its own. */
 	warpspan_thread.depth++;
+	warpspan_signals_hold(&signals);
 	finish();
+	warpspan_signals_release(&signals);
 	warpspan_thread.depth--;
 	errno = saved_errno;
 }

@@ -206,9 +206,9 @@ static void a_session_ends_with_one_line_and_leaves_errno_alone(void **state)
 
 	write_capture(in_folder("s.wspan"), 8);
 	errno = 1234;
-	assert_int_equal(
-		warpspan_export(in_folder("s.wspan"), WARPSPAN_EXPORT_PFTRACE | WARPSPAN_EXPORT_JSON, report, &error),
-		WARPSPAN_OK);
+	assert_int_equal(warpspan_export(in_folder("s.wspan"), WARPSPAN_EXPORT_PFTRACE | WARPSPAN_EXPORT_JSON, report,
+					 NULL, &error),
+			 WARPSPAN_OK);
 	assert_int_equal(errno, 1234);
 	assert_holds(error.text, "insufficient space: 48 records of 4 warps lost in step(float*)");
 	assert_holds(error.text, "unpaired records: 8 begins whose end was lost");
@@ -218,9 +218,9 @@ static void a_session_ends_with_one_line_and_leaves_errno_alone(void **state)
 	assert_holds(text, "warpspan report of ");
 	free(text);
 	write_capture(in_folder("g.wspan"), 64);
-	assert_int_equal(warpspan_export(in_folder("g.wspan"), 0, NULL, &error), WARPSPAN_OK);
+	assert_int_equal(warpspan_export(in_folder("g.wspan"), 0, NULL, NULL, &error), WARPSPAN_OK);
 	assert_string_equal(error.text, "");
-	assert_int_equal(warpspan_export("/nonexistent.wspan", 0, NULL, &error), WARPSPAN_IO);
+	assert_int_equal(warpspan_export("/nonexistent.wspan", 0, NULL, NULL, &error), WARPSPAN_IO);
 	assert_holds(error.text, "/nonexistent.wspan");
 }
 

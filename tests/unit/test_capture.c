@@ -9,6 +9,7 @@
 #include "crc32c.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +53,13 @@ static struct capture *read_bytes(const uint8_t *bytes, size_t n, int expected, 
 	return capture;
 }
 
+static uint64_t file_bytes(const char *path)
+{
+	struct stat status;
+	assert_int_equal(stat(path, &status), 0);
+	return (uint64_t)status.st_size;
+}
+
 static void chunks_come_back_in_order(void **state)
 {
 	struct builder *b = numbered_chunks(20);
@@ -60,7 +68,7 @@ static void chunks_come_back_in_order(void **state)
 	assert_int_equal(capture_open(b->path, &capture, &error), WARPSPAN_OK);
 	assert_false(capture->complete);
 	assert_int_equal(capture->chunks.n, 20);
-	assert_int_equal(capture->n_bytes, warpspan_writer_bytes(b->writer));
+	assert_int_equal(capture->n_bytes, file_bytes(b->path));
 	for (unsigned i = 0; i < 20; i++) {
 		char start[32];
 		const struct capture_chunk *chunk = &capture->chunks.items[i];
@@ -321,7 +329,7 @@ static void the_writer_does_not_touch_an_existing_file(void **state)
 static void a_full_disk_leaves_whole_chunks_and_one_lasting_error(void **state)
 {
 	struct builder *b = numbered_chunks(3);
-	const uint64_t before = warpspan_writer_bytes(b->writer);
+	const uint64_t before = file_bytes(b->path);
 	struct rlimit old, small = { .rlim_cur = before + 100, .rlim_max = RLIM_INFINITY };
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	small.rlim_max = old.rlim_max;
@@ -351,10 +359,70 @@ static void a_full_disk_leaves_whole_chunks_and_one_lasting_error(void **state)
 	builder_destroy(b);
 }
 
+/* The descriptor the writer has; closed by the test as a program would close it. */
+static int descriptor_of(const char *path)
+{
+	struct stat wanted, status;
+	assert_int_equal(stat(path, &wanted), 0);
+	for (int fd = 3; fd < 1024; fd++)
+		if (fstat(fd, &status) == 0 && status.st_dev == wanted.st_dev && status.st_ino == wanted.st_ino)
+			return fd;
+	fail_msg("'%s' is not open", path);
+	return -1;
+}
+
+static void the_writer_keeps_off_a_file_that_took_its_descriptor(void **state)
+{
+	struct builder *b = numbered_chunks(2);
+	const uint64_t before = file_bytes(b->path);
+	const int fd = descriptor_of(b->path);
+	struct warpspan_error error;
+	char line[64] = "";
+	const struct iovec part = { (void *)(uintptr_t) "12345678", 8 };
+	FILE *theirs = tmpfile();
+
+	assert_true(fd >= 100);
+	assert_non_null(theirs);
+	assert_int_equal(dup2(fileno(theirs), fd), fd);
+	assert_int_equal(warpspan_writer_append(b->writer, WARPSPAN_CHUNK_META, &part, 1, &error), WARPSPAN_IO);
+	assert_int_equal(error.system_errno, EBADF);
+	assert_non_null(strstr(error.text, "the program closed"));
+	warpspan_writer_close(b->writer);
+	b->writer = NULL;
+	/* Theirs is open and untouched; ours holds what it held. */
+	assert_int_equal(write(fd, "mine\n", 5), 5);
+	rewind(theirs);
+	assert_non_null(fgets(line, sizeof(line), theirs));
+	assert_string_equal(line, "mine\n");
+	assert_int_equal(file_bytes(b->path), before);
+	close(fd);
+	fclose(theirs);
+	builder_destroy(b);
+}
+
+static void the_standard_descriptors_are_never_taken(void **state)
+{
+	struct warpspan_writer *writer = NULL;
+	struct warpspan_error error;
+	char path[64];
+	const int kept = dup(STDIN_FILENO);
+
+	snprintf(path, sizeof(path), "/tmp/warpspan-low-%d", (int)getpid());
+	close(STDIN_FILENO);
+	assert_int_equal(warpspan_writer_create(path, &writer, &error), WARPSPAN_OK);
+	assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
+	assert_null(warpspan_writer_close(writer));
+	unlink(path);
+	if (kept >= 0) {
+		dup2(kept, STDIN_FILENO);
+		close(kept);
+	}
+}
+
 static void the_writer_refuses_what_no_reader_would_take(void **state)
 {
 	struct builder *b = numbered_chunks(1);
-	const uint64_t before = warpspan_writer_bytes(b->writer);
+	const uint64_t before = file_bytes(b->path);
 	struct warpspan_error error;
 	struct iovec part = { (void *)(uintptr_t) "12345678", 8 };
 	struct iovec parts[9];
@@ -368,9 +436,9 @@ static void the_writer_refuses_what_no_reader_would_take(void **state)
 			 WARPSPAN_INVALID);
 	part.iov_len = WARPSPAN_CHUNK_MAX_BYTES + 1; /* not looked at */
 	assert_int_equal(warpspan_writer_append(b->writer, WARPSPAN_CHUNK_META, &part, 1, &error), WARPSPAN_TOO_LARGE);
-	assert_int_equal(warpspan_writer_bytes(b->writer), before);
+	assert_int_equal(file_bytes(b->path), before);
 	assert_int_equal(warpspan_writer_append(b->writer, WARPSPAN_CHUNK_META, parts, 8, &error), WARPSPAN_OK);
-	assert_int_equal(warpspan_writer_bytes(b->writer), before + sizeof(struct warpspan_chunk) + 64);
+	assert_int_equal(file_bytes(b->path), before + sizeof(struct warpspan_chunk) + 64);
 	builder_destroy(b);
 }
 
@@ -391,6 +459,8 @@ int main(void)
 		cmocka_unit_test(what_is_no_capture_is_refused),
 		cmocka_unit_test(the_writer_does_not_touch_an_existing_file),
 		cmocka_unit_test(a_full_disk_leaves_whole_chunks_and_one_lasting_error),
+		cmocka_unit_test(the_writer_keeps_off_a_file_that_took_its_descriptor),
+		cmocka_unit_test(the_standard_descriptors_are_never_taken),
 		cmocka_unit_test(the_writer_refuses_what_no_reader_would_take),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
