@@ -375,24 +375,45 @@ void warp_recheck_sync(struct sim_warp *warp)
 	}
 }
 
+/* Of `mask`, the lanes that name the same members as its first. */
+static uint32_t same_members(const struct sim_warp *warp, const struct ptx_insn *insn, uint32_t mask)
+{
+	uint32_t members = members_of(warp, insn, first_lane(mask)), same = 0;
+
+	FOR_EACH_LANE(lane, mask)
+	{
+		if (members_of(warp, insn, lane) == members)
+			same |= 1u << lane;
+	}
+	return same;
+}
+
+/* Lanes that come together may belong to several meetings: tiles of a warp, say. */
 HANDLER(sync)
 {
-	uint32_t lead = members_of(warp, insn, first_lane(mask));
+	uint32_t parked = 0;
 
-	/* Everybody is here, or the others have ended. */
-	if ((lead & warp->live & ~mask) == 0) {
-		exchange_together(warp, insn, mask);
-		return;
+	while (mask != 0) {
+		uint32_t here = same_members(warp, insn, mask);
+
+		/* Everybody is here, or the others have ended. */
+		if ((members_of(warp, insn, first_lane(mask)) & warp->live & ~here) == 0)
+			exchange_together(warp, insn, here);
+		else
+			parked |= here;
+		mask &= ~here;
 	}
+	if (parked == 0)
+		return;
 	/* lane_pc is behind the instruction: that is where a lane goes on. */
 	warp_save_group(warp);
-	FOR_EACH_LANE(lane, mask)
+	FOR_EACH_LANE(lane, parked)
 	{
 		warp->parked_at[lane] = insn;
 		warp->sync_members[lane] = members_of(warp, insn, lane);
 	}
-	warp->parked_sync |= mask;
-	warp->parked |= mask;
+	warp->parked_sync |= parked;
+	warp->parked |= parked;
 	warp->active = 0;
 	warp->events |= WARP_RESELECT;
 	warp_recheck_sync(warp);
