@@ -153,12 +153,15 @@ struct sim_launch {
 	const void *params;  /* the parameter block, params_bytes long */
 	uint64_t grid_id;    /* %gridid */
 	uint64_t start_ns;   /* true time at which the first block may start */
+	uint64_t dependencies_end_ns; /* of a grid that starts before its predecessors end: when they do, which
+					 griddepcontrol.wait waits for; else 0 */
 };
 
 struct sim_result {
 	enum sim_status status;
-	uint64_t end_ns;   /* true time at which the last warp ended */
-	char message[256]; /* for a fault: what, where (kernel, PTX line, block, thread, address); else empty */
+	uint64_t end_ns;     /* true time at which the last warp ended */
+	uint64_t trigger_ns; /* true time from which a dependent grid may start, at most end_ns */
+	char message[256];   /* for a fault: what, where (kernel, PTX line, block, thread, address); else empty */
 };
 
 /* Runs the grid to its end (see Threads above). Shape and resources are checked first. */

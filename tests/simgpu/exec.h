@@ -165,6 +165,7 @@ struct sim_block {
 	uint32_t shared_bytes;
 	_Alignas(16) uint8_t reserved[SIM_RESERVED_SHARED_BYTES];
 	uint32_t n_threads, n_warps, n_live_warps;
+	bool has_triggered; /* griddepcontrol.launch_dependents */
 	struct sim_barrier barriers[SIM_N_BARRIERS];
 	struct sim_block *next_free, *next_all;
 	struct sim_warp *warps;
@@ -200,6 +201,7 @@ struct sim_launch_state {
 	uint64_t n_running_blocks;
 	uint64_t next_generation;
 	uint64_t end_time;
+	uint64_t trigger_time; /* when the last block that did so far let dependents start */
 
 	struct sim_block *free_blocks, *all_blocks; /* all_blocks is linked by next_all */
 	struct sim_cluster *free_clusters, *all_clusters;
@@ -230,6 +232,8 @@ void warp_exit_lanes(struct sim_warp *warp, uint32_t mask);
 void warp_drop_frames(struct sim_warp *warp);
 /* Lanes that waited may go on: when no group runs, the warp is put back into the queue. */
 void warp_wake(struct sim_warp *warp, uint64_t cycle);
+/* The block lets dependent grids start at `time`, by saying so or by ending. */
+void launch_note_trigger(struct sim_launch_state *launch, struct sim_block *block, uint64_t time);
 struct sim_frame *frame_take(struct sim_warp *warp, const struct ptx_function *function);
 void frame_release(struct sim_launch_state *state, struct sim_frame *frame);
 

@@ -435,3 +435,34 @@ bool select_nanosleep(struct ptx_insn *insn)
 	insn->run = nanosleep_lanes;
 	return insn->types[0] == PTX_U32;
 }
+
+/* --- dependent launches --------------------------------------------------------------------------------------------
+ */
+
+/* The first time counts for its block. */
+HANDLER(launch_dependents)
+{
+	struct sim_block *block = warp->block;
+
+	(void)insn;
+	(void)mask;
+	if (!block->has_triggered)
+		launch_note_trigger(warp->launch, block, warp_time(warp, warp->cycle));
+}
+
+/* The grids this one depends on have run before it; what is left of waiting for them is time. */
+HANDLER(wait_for_dependencies)
+{
+	uint64_t until = warp->launch->launch->dependencies_end_ns << SIM_TIME_BITS;
+
+	(void)insn;
+	(void)mask;
+	if (until > warp_time(warp, warp->cycle))
+		warp->cycle = sim_clock_cycle(warp->clock, until);
+}
+
+bool select_griddepcontrol(struct ptx_insn *insn)
+{
+	insn->run = has_flag(insn, PTX_FLAG(LAUNCH_DEPENDENTS)) ? launch_dependents : wait_for_dependencies;
+	return true;
+}

@@ -286,6 +286,7 @@ static bool start_block(struct sim_launch_state *state, struct sim_cluster *clus
 	block->slot = (uint32_t)__builtin_ctzll(~state->sms[sm].slots);
 	block->generation = ++state->next_generation;
 	block->shared_bytes = state->shared_bytes;
+	block->has_triggered = false;
 	block->n_threads = state->block_threads;
 	block->n_warps = block->n_live_warps = state->block_warps;
 	state->sms[sm].slots |= 1ULL << block->slot;
@@ -319,11 +320,20 @@ static bool start_clusters(struct sim_launch_state *state, uint64_t time)
 	return true;
 }
 
+void launch_note_trigger(struct sim_launch_state *launch, struct sim_block *block, uint64_t time)
+{
+	block->has_triggered = true;
+	if (time > launch->trigger_time)
+		launch->trigger_time = time;
+}
+
 static bool end_block(struct sim_launch_state *state, struct sim_block *block, uint64_t time)
 {
 	struct sim_cluster *cluster = block->cluster;
 	struct sim_sm *sm = &state->sms[block->sm];
 
+	if (!block->has_triggered)
+		launch_note_trigger(state, block, time);
 	sm->slots &= ~(1ULL << block->slot);
 	sm_drop(state, sm);
 	block->generation = 0;
@@ -644,8 +654,9 @@ void sim_launch(struct sim_device *device, const struct sim_launch *launch, stru
 	state.number = atomic_fetch_add(&n_launches, 1) + 1;
 	state.tells_truth = device->tells_truth;
 	state.workspace[0] = sizeof(state.workspace);
-	state.end_time = launch->start_ns << SIM_TIME_BITS;
+	state.end_time = state.trigger_time = launch->start_ns << SIM_TIME_BITS;
 	run_grid(&state);
 	ret_result->end_ns = (state.end_time + (1u << SIM_TIME_BITS) - 1) >> SIM_TIME_BITS;
+	ret_result->trigger_ns = (state.trigger_time + (1u << SIM_TIME_BITS) - 1) >> SIM_TIME_BITS;
 	release(&state);
 }

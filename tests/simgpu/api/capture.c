@@ -377,6 +377,11 @@ CUresult capture_launch(struct stream *stream, struct op *op, CUfunction handle,
 
 	pthread_mutex_lock(&graph_lock);
 	result = node_append(stream, CU_GRAPH_NODE_TYPE_KERNEL, &node);
+	/* Programmatic serialization becomes an edge of that kind, where it follows one kernel and nothing else. */
+	if (result == CUDA_SUCCESS && request->may_start_early && node->n_edges == 1 &&
+	    node->edges[0].from->type == CU_GRAPH_NODE_TYPE_KERNEL)
+		node->edges[0].data = (CUgraphEdgeData){ .from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
+							 .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC };
 	if (result == CUDA_SUCCESS)
 		result = node_appended(stream, node, node_set_kernel(node, handle, stream->context, request));
 	pthread_mutex_unlock(&graph_lock);

@@ -210,7 +210,7 @@ bool address_is_on_device(CUdeviceptr address);
 /* A launch as asked for, whatever the entry point. */
 struct launch_request {
 	unsigned int grid[3], block[3], cluster[3];
-	bool has_cluster, is_cooperative;
+	bool has_cluster, is_cooperative, may_start_early;
 	int priority;
 	unsigned int shared_bytes;
 	void **params, **extra;
@@ -251,6 +251,8 @@ struct work_launch {
 	struct sim_launch launch;
 	void *params; /* the parameter block, owned */
 	size_t params_bytes;
+	bool may_start_early; /* programmatic stream serialization: once its predecessor lets it */
+	uint64_t trigger_ns;  /* when it let its successor, known once it ran */
 };
 
 /* A box of bytes: `depth` slices of `height` rows of `width` bytes; steps do not matter where there is one. */
@@ -358,6 +360,7 @@ struct stream {
 	struct op *last; /* newest operation, finished or not; referenced */
 	uint64_t n_enqueued, n_done;
 	uint64_t end_ns;               /* of the newest finished operation */
+	uint64_t trigger_ns;           /* from when on its successor may start early, at most end_ns */
 	uint64_t ends_ns[QUEUE_DEPTH]; /* of operation i at i % QUEUE_DEPTH */
 };
 

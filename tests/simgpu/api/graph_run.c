@@ -12,6 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct plan_edge {
+	size_t item;
+	bool is_early; /* from a kernel to one that may start before it has ended */
+};
+
 struct plan_item {
 	CUgraphNodeType type; /* EMPTY for the ends of child graphs */
 	bool is_enabled;
@@ -19,7 +24,7 @@ struct plan_item {
 	struct event *event;         /* of the event nodes, not owned: looked up before use */
 	struct graph_memory *memory; /* counted */
 	size_t n_after;
-	size_t *after; /* items, all before this one */
+	struct plan_edge *after; /* all before this one */
 };
 
 struct graph_plan {
@@ -32,7 +37,7 @@ struct graph_run {
 	struct graph_plan *plan;
 	uint64_t *grid_ids; /* of kernel items */
 	struct op **ops;    /* counted; what event items complete or wait for */
-	uint64_t *ends_ns;
+	uint64_t *ends_ns, *triggers_ns;
 };
 
 /* --- plans --- */
@@ -53,7 +58,7 @@ void graph_plan_unref(struct graph_plan *plan)
 
 static CUresult plan_add(struct graph_plan *plan, CUgraphNodeType type, size_t max_after, size_t *ret_index)
 {
-	size_t *after;
+	struct plan_edge *after;
 
 	if (plan->n == plan->capacity) {
 		size_t capacity = plan->capacity ? plan->capacity * 2 : 16;
@@ -75,6 +80,12 @@ static CUresult plan_add(struct graph_plan *plan, CUgraphNodeType type, size_t m
 static CUresult plan_graph(struct graph_plan *plan, const struct graph *graph, const size_t *start, size_t *ret_end,
 			   struct graph_node **ret_node);
 
+static bool is_early(const struct graph_node *node, size_t edge)
+{
+	return node->edges[edge].data.type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC &&
+	       node->edges[edge].from->type == CU_GRAPH_NODE_TYPE_KERNEL && node->type == CU_GRAPH_NODE_TYPE_KERNEL;
+}
+
 /* Dependencies are in the plan already: a node's mark is 1 + the item that stands for its end. */
 static CUresult plan_node(struct graph_plan *plan, struct graph_node *node, const size_t *start,
 			  struct graph_node **ret_node)
@@ -88,9 +99,9 @@ static CUresult plan_node(struct graph_plan *plan, struct graph_node *node, cons
 		return result;
 	item = &plan->items[index];
 	for (size_t i = 0; i < node->n_edges; i++)
-		item->after[item->n_after++] = node->edges[i].from->mark - 1;
+		item->after[item->n_after++] = (struct plan_edge){ node->edges[i].from->mark - 1, is_early(node, i) };
 	if (start && node->n_edges == 0)
-		item->after[item->n_after++] = *start;
+		item->after[item->n_after++] = (struct plan_edge){ *start, false };
 	if (is_child) {
 		result = plan_graph(plan, node->child, &index, &index, ret_node);
 	} else {
@@ -148,9 +159,9 @@ static CUresult plan_graph(struct graph_plan *plan, const struct graph *graph, c
 	result = plan_add(plan, CU_GRAPH_NODE_TYPE_EMPTY, graph->n_nodes + 1, &end);
 	if (result != CUDA_SUCCESS)
 		return result;
-	plan->items[end].after[plan->items[end].n_after++] = *start;
+	plan->items[end].after[plan->items[end].n_after++] = (struct plan_edge){ *start, false };
 	for (node = graph->first; node; node = node->next)
-		plan->items[end].after[plan->items[end].n_after++] = node->mark - 1;
+		plan->items[end].after[plan->items[end].n_after++] = (struct plan_edge){ node->mark - 1, false };
 	*ret_end = end;
 	return CUDA_SUCCESS;
 }
@@ -183,6 +194,7 @@ void graph_run_destroy(struct graph_run *run)
 	free(run->ops);
 	free(run->grid_ids);
 	free(run->ends_ns);
+	free(run->triggers_ns);
 	graph_plan_unref(run->plan);
 	free(run);
 }
@@ -227,7 +239,8 @@ CUresult graph_run_create(struct graph_plan *plan, struct graph_run **ret_run)
 	run->grid_ids = calloc(plan->n + 1, sizeof(*run->grid_ids));
 	run->ops = calloc(plan->n + 1, sizeof(struct op *));
 	run->ends_ns = calloc(plan->n + 1, sizeof(*run->ends_ns));
-	if (!run->grid_ids || !run->ops || !run->ends_ns)
+	run->triggers_ns = calloc(plan->n + 1, sizeof(*run->triggers_ns));
+	if (!run->grid_ids || !run->ops || !run->ends_ns || !run->triggers_ns)
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	for (size_t i = 0; i < plan->n && result == CUDA_SUCCESS; i++)
 		result = item_prepare(run, i, &n_kernels);
@@ -294,7 +307,12 @@ static CUresult item_run(struct graph_run *run, size_t i, uint64_t start_ns, uin
 		return result;
 	case CU_GRAPH_NODE_TYPE_KERNEL:
 		work.launch.launch.grid_id = run->grid_ids[i];
-		return work_run(&work, start_ns, ret_end_ns);
+		for (size_t k = 0; k < item->n_after; k++)
+			work.launch.launch.dependencies_end_ns =
+				MAX(work.launch.launch.dependencies_end_ns, run->ends_ns[item->after[k].item]);
+		result = work_run(&work, start_ns, ret_end_ns);
+		run->triggers_ns[i] = work.launch.trigger_ns;
+		return result;
 	default:
 		return work_run(&work, start_ns, ret_end_ns);
 	}
@@ -310,8 +328,10 @@ CUresult graph_run(struct graph_run *run, uint64_t start_ns, uint64_t *ret_end_n
 		uint64_t item_start_ns = start_ns;
 
 		for (size_t k = 0; k < item->n_after; k++)
-			item_start_ns = MAX(item_start_ns, run->ends_ns[item->after[k]]);
-		run->ends_ns[i] = item_start_ns;
+			item_start_ns =
+				MAX(item_start_ns, item->after[k].is_early ? run->triggers_ns[item->after[k].item]
+									   : run->ends_ns[item->after[k].item]);
+		run->ends_ns[i] = run->triggers_ns[i] = item_start_ns;
 		if (atomic_load_explicit(&driver.is_dead, memory_order_acquire))
 			result = CUDA_ERROR_DEINITIALIZED;
 		else if (item->is_enabled)

@@ -158,7 +158,9 @@ CUresult launch_prepare(CUfunction handle, struct context *context, const struct
 		result = resources_check(&request, function);
 	if (result != CUDA_SUCCESS)
 		return result;
-	launch = (struct work_launch){ .function = function, .params_bytes = function->info.params_bytes };
+	launch = (struct work_launch){ .function = function,
+				       .params_bytes = function->info.params_bytes,
+				       .may_start_early = request.may_start_early };
 	result = params_build(function, request.params, request.extra, &launch.params);
 	if (result != CUDA_SUCCESS)
 		return result;
@@ -210,7 +212,9 @@ CUresult launch_run(struct work_launch *work, uint64_t start_ns, uint64_t *ret_e
 
 	work->launch.start_ns = start_ns;
 	sim_launch(work->function->module->context->device->sim, &work->launch, &result);
-	*ret_end_ns = MAX(result.end_ns, start_ns);
+	/* What depends on this one's predecessors through it alone must find them ended, too. */
+	*ret_end_ns = MAX(MAX(result.end_ns, start_ns), work->launch.dependencies_end_ns);
+	work->trigger_ns = MAX(result.trigger_ns, start_ns);
 	/* A device would say nothing; who debugs on a simulator wants to know where. */
 	if (result.status != SIM_OK && result.status != SIM_STOPPED)
 		driver_note("%s", result.message);
@@ -259,7 +263,9 @@ CUresult launch_attribute(struct launch_request *request, const CUlaunchAttribut
 	case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
 	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
 	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: /* allows overlap, does not demand it */
+		return CUDA_SUCCESS;
+	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+		request->may_start_early = attribute->value.programmaticStreamSerializationAllowed != 0;
 		return CUDA_SUCCESS;
 	case CU_LAUNCH_ATTRIBUTE_PRIORITY: /* every launch gets the whole device */
 		request->priority = attribute->value.priority;

@@ -193,7 +193,9 @@ static void worker_await(struct stream *stream, struct op *before)
 static bool worker_step(struct stream *stream)
 {
 	struct op *op = stream->head;
-	uint64_t start_ns = MAX(stream->end_ns, op->earliest_ns), end_ns;
+	bool is_launch = op->work.kind == WORK_LAUNCH;
+	bool is_early = is_launch && op->work.launch.may_start_early;
+	uint64_t start_ns = MAX(is_early ? stream->trigger_ns : stream->end_ns, op->earliest_ns), end_ns;
 	CUresult result, fault;
 
 	for (size_t i = 0; i < op->n_waits; i++) {
@@ -202,6 +204,8 @@ static bool worker_step(struct stream *stream)
 	}
 	if (is_dead())
 		return false;
+	if (is_early)
+		op->work.launch.launch.dependencies_end_ns = stream->end_ns;
 	fault = atomic_load(&stream->context->fault);
 	n_running++;
 	pthread_mutex_unlock(&stream_lock);
@@ -212,6 +216,7 @@ static bool worker_step(struct stream *stream)
 		pthread_cond_broadcast(&op_done);
 		return false;
 	}
+	stream->trigger_ns = is_launch && result == CUDA_SUCCESS ? op->work.launch.trigger_ns : end_ns;
 	op_finish(stream, op, result, end_ns);
 	return true;
 }

@@ -86,6 +86,22 @@ static void fault_sticks_until_reset(int *bad, cudaError_t expected)
 	cudaGetLastError();
 }
 
+/* What is freed is gone, also for kernels. */
+static void freed_memory_is_out_of_reach()
+{
+	int *p;
+
+	OK(cudaMalloc(&p, 4096));
+	write_to<<<1, 1>>>(p);
+	OK(cudaDeviceSynchronize());
+	OK(cudaFree(p));
+	CHECK_EQUAL(cudaFree(p), cudaErrorInvalidValue);
+	cudaGetLastError();
+	write_to<<<1, 1>>>(p);
+	CHECK_EQUAL(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
+	OK(cudaDeviceReset());
+}
+
 int main()
 {
 	wrong_shapes_are_refused_and_forgotten();
@@ -93,6 +109,7 @@ int main()
 	fault_sticks_until_reset((int *)0x200000000001, cudaErrorMisalignedAddress);
 	fault_sticks_until_reset(NULL, cudaErrorLaunchFailure);
 	fault_sticks_until_reset(NULL, cudaErrorAssert);
+	freed_memory_is_out_of_reach();
 	puts("errors ok");
 	return 0;
 }
