@@ -98,7 +98,7 @@ union Storage {
 __global__ void make(Storage *storage, Shape **shapes, int *n_destroyed)
 {
 	const int i = threadIdx.x;
-	const float x = i % 6 * 0.3f - 0.8f, y = i / 6 * 0.4f - 0.7f;
+	const float x = i % 6 * 0.3f - 0.813f, y = i / 6 * 0.4f - 0.717f;
 	switch (i % 3) {
 	case 0:
 		shapes[i] = new (&storage[i]) Sphere(x, y, 0.25f);
@@ -145,7 +145,7 @@ static void look_on_host(float *ret_height, int *ret_kind, int i)
 	*ret_kind = -1;
 	for (int k = 0; k < n_shapes; k++) {
 		const int s = (k + i) % n_shapes;
-		const float x = s % 6 * 0.3f - 0.8f, y = s / 6 * 0.4f - 0.7f, radius = s % 3 == 0 ? 0.25f : 0.375f;
+		const float x = s % 6 * 0.3f - 0.813f, y = s / 6 * 0.4f - 0.717f, radius = s % 3 == 0 ? 0.25f : 0.375f;
 		float height;
 		if (s % 3 == 1) {
 			height = px >= x && px < x + 0.25f && py >= y && py < y + 0.25f ? 0.125f + s * 0.0625f : 0;
