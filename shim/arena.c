@@ -137,6 +137,30 @@ static uint64_t opened_of(const struct warpspan_arena *header)
 	return header->tickets >> WARPSPAN_TICKET_UNIT_BITS;
 }
 
+static uint64_t used_of(const struct warpspan_arena *header)
+{
+	return (header->tickets & WARPSPAN_TICKET_UNIT_MASK) * WARPSPAN_TICKET_UNIT_BYTES;
+}
+
+/* Warps that may take a ticket of a full arena because they all looked before: more than any device runs at a time. */
+#define MOST_RACERS (1ull << 20)
+
+/* Whether warps may have made this of the counters as they were last read. */
+static bool is_plausible(const struct warpspan_arenas *arenas, const struct warpspan_arena_side *side,
+			 const struct warpspan_arena *header)
+{
+	const uint64_t used = used_of(header), opened = opened_of(header);
+	const uint64_t room = warpspan_arenas_room(arenas);
+
+	/* Of the two counters one is read before the other: only if nothing moves it is certain that they contradict
+	 * each other. */
+	if (header->closed > opened && header->closed == side->closed && opened == side->opened)
+		return false;
+	return used >= side->walked_bytes && opened >= side->opened && header->closed >= side->closed &&
+	       used <= room + MOST_RACERS * warpspan_arenas_most_bytes(arenas) &&
+	       opened <= room / sizeof(struct warpspan_segment) + MOST_RACERS;
+}
+
 CUresult warpspan_arena_look(struct warpspan_arenas *arenas, struct warpspan_arena_side *side, uint64_t *ret_used_bytes)
 {
 	struct warpspan_arena header, again;
@@ -156,7 +180,8 @@ CUresult warpspan_arena_look(struct warpspan_arenas *arenas, struct warpspan_are
 		quiet = again.tickets == header.tickets;
 		header = again;
 	}
-	used = (header.tickets & WARPSPAN_TICKET_UNIT_MASK) * WARPSPAN_TICKET_UNIT_BYTES;
+	used = used_of(&header);
+	side->implausible = side->implausible || !is_plausible(arenas, side, &header);
 	side->opened = opened_of(&header);
 	side->closed = header.closed;
 	side->quiet = quiet;

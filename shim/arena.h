@@ -52,7 +52,7 @@ struct warpspan_arena_side {
 	size_t n_pending, pending_capacity;
 	bool stuck;       /* the last walk ended for want of memory of ours: it is not done */
 	bool full;        /* as last read: more was asked for than there is */
-	bool implausible; /* a kernel of the program overwrote the counters, which was counted */
+	bool implausible; /* the counters are not what warps make of them: a kernel of the program overwrote them */
 };
 
 struct warpspan_arenas {

@@ -452,19 +452,15 @@ static CUresult drain_side(struct walk *walk, struct warpspan_drain_result *foun
 	struct warpspan_arena_side *side = walk->side;
 	const uint64_t closed_before = side->closed;
 	const uint64_t opened_before = side->opened;
+	const bool implausible_before = side->implausible;
 	uint64_t used;
 	CUresult result = warpspan_arena_look(walk->arenas, side, &used);
 
 	if (result != CUDA_SUCCESS)
 		return result;
 	walk->quiet = side->quiet;
-	if (!side->implausible &&
-	    (used < side->walked_bytes ||
-	     (side->closed > side->opened && side->opened == opened_before && side->closed == closed_before))) {
-		/* More closed than opened, twice: it was no change between the reads of the two. */
-		side->implausible = true;
+	if (side->implausible && !implausible_before)
 		note_overwritten(1);
-	}
 	found->moved = found->moved || side->opened != opened_before || side->closed != closed_before;
 	found->unfinished = found->unfinished || !walk->quiet;
 	if (side->closed == closed_before && side->n_pending <= side->opened - side->closed && !side->stuck &&
