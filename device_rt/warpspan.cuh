@@ -60,15 +60,27 @@ struct recorder {
 #endif
 
 /* The one variable the preloaded library looks for. A module compiled as a whole has its own; under relocatable device
- * code the copies of all objects merge into one. Its name is the plain one in the image either way (nvcc 13.0). */
+ * code the copies of all objects merge into one: nvcc makes only inline variables weak, and takes them in C++14, too.
+ * Its name is the plain one in the image either way (nvcc 13.0). */
 #if defined(__CUDACC_RDC__) || defined(__CLANG_RDC__)
-#define WARPSPAN_CTX_LINKAGE __device__ __attribute__((weak))
+#define WARPSPAN_CTX_LINKAGE inline __device__
 #else
 #define WARPSPAN_CTX_LINKAGE static __device__
+#endif
+#ifdef __NVCC__ /* "inline variables are a C++17 feature": the device's compiler, then the host's */
+#pragma nv_diagnostic push
+#pragma nv_diag_suppress 3033
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpragmas"
+#pragma GCC diagnostic ignored "-Wc++17-extensions"
 #endif
 WARPSPAN_CTX_LINKAGE struct warpspan_ctx warpspan_ctx = {
 	WARPSPAN_CTX_MAGIC, WARPSPAN_ABI_VERSION, sizeof(struct warpspan_ctx), 0, 0, 0
 };
+#ifdef __NVCC__
+#pragma GCC diagnostic pop
+#pragma nv_diagnostic pop
+#endif
 
 namespace warpspan
 {
