@@ -4,7 +4,8 @@
  * without the library, and each launch is in the capture once, with all its records.
  *
  * Arguments: the library; doors.cu with the shared runtime, with the stand-in for the static one, with a default
- * stream per thread; driver.c; the PTX of kernels.cu; a CUDA program without instrumented kernels; bypass.c, plugin.cu.
+ * stream per thread; driver.c; the PTX of kernels.cu; a CUDA program without instrumented kernels; bypass.c, plugin.cu;
+ * graphs.cu; rdc_main.cu; route.c; the PTX that NVRTC makes of kernels.cu (may be missing).
  */
 #include "support.h"
 
@@ -20,7 +21,22 @@
 
 #define WARPS_PER_LAUNCH 8u
 
-enum { LIBRARY = 1, SHARED, STATIC, PER_THREAD, DRIVER, PTX, PLAIN, BYPASS, PLUGIN, N_ARGUMENTS };
+enum {
+	LIBRARY = 1,
+	SHARED,
+	STATIC,
+	PER_THREAD,
+	DRIVER,
+	PTX,
+	PLAIN,
+	BYPASS,
+	PLUGIN,
+	GRAPHS,
+	RDC,
+	ROUTE,
+	NVRTC_PTX,
+	N_ARGUMENTS
+};
 static char *arguments[N_ARGUMENTS];
 static char preload[4096], output[4096];
 static char folder[64];
@@ -145,15 +161,20 @@ static void records(int program, const char *mode, unsigned n_launches)
 	free(said);
 }
 
-static void driver_records(const char *mode, unsigned n_launches)
+static void program_records(int program, int ptx, const char *mode, unsigned n_launches)
 {
-	const char *const words[] = { arguments[DRIVER], arguments[PTX], mode, NULL };
+	const char *const words[] = { arguments[program], arguments[ptx], mode, NULL };
 	char *said = run_both(words, NULL);
 	struct warpspan_model *model = load("out");
 
 	holds_launches(model, n_launches);
 	warpspan_model_destroy(model);
 	free(said);
+}
+
+static void driver_records(const char *mode, unsigned n_launches)
+{
+	program_records(DRIVER, PTX, mode, n_launches);
 }
 
 /* --- doors -------------------------------------------------------------------------------------------------------- */
@@ -209,6 +230,200 @@ static void a_runtime_past_the_drivers_door_launches_each_once(void **state)
 	assert_int_equal(count_api(model, WARPSPAN_API_CUDA_LAUNCH), 4);
 	warpspan_model_destroy(model);
 	free(said);
+}
+
+/* --- one route each: who takes it is in route.c ------------------------------------------------------------------- */
+
+static void a_program_that_looks_every_name_up_is_seen(void **state)
+{
+	program_records(ROUTE, PTX, "names", 4);
+}
+
+static void a_program_that_asks_the_resolver_is_seen(void **state)
+{
+	program_records(ROUTE, PTX, "resolver", 4);
+}
+
+static void a_program_that_asks_the_old_resolver_is_seen(void **state)
+{
+	program_records(ROUTE, PTX, "resolver4", 4);
+}
+
+/* What it binds deeply is the driver's own calls; the program's lookups are still ours. */
+static void T13_a_driver_loaded_deeply_is_seen(void **state)
+{
+	program_records(ROUTE, PTX, "deep", 4);
+}
+
+static void a_program_linked_with_the_driver_is_seen(void **state)
+{
+	driver_records("plain", 4);
+}
+
+static void a_program_linked_with_it_that_looks_up_as_well_is_seen(void **state)
+{
+	driver_records("triton", 4);
+}
+
+static void the_runtimes_answer_for_a_driver_function_is_ours(void **state)
+{
+	records(GRAPHS, "entry", 2);
+}
+
+/* --- many of a kind ----------------------------------------------------------------------------------------------- */
+
+static void the_threads_stream_by_its_handle_is_recorded(void **state)
+{
+	records(GRAPHS, "per thread", 2);
+}
+
+static void instances_of_a_template_are_kernels_of_their_own(void **state)
+{
+	struct warpspan_model *model;
+
+	records(GRAPHS, "instances", 3);
+	model = load("out");
+	assert_int_equal(model->n_kernels, 3);
+	warpspan_model_destroy(model);
+}
+
+static void launches_on_several_streams_are_recorded(void **state)
+{
+	records(GRAPHS, "streams", 40);
+}
+
+static void many_modules_are_attached(void **state)
+{
+	driver_records("many", 50);
+}
+
+static void device_code_of_several_files_records(void **state)
+{
+	records(RDC, "", 4);
+}
+
+static void kernels_compiled_at_run_time_record(void **state)
+{
+	if (arguments[NVRTC_PTX] == NULL) {
+		print_message("skipped: no NVRTC in the toolkit\n");
+		skip();
+	}
+	program_records(DRIVER, NVRTC_PTX, "plain", 4);
+}
+
+static void libraries_of_kernels_compiled_at_run_time_record(void **state)
+{
+	if (arguments[NVRTC_PTX] == NULL) {
+		print_message("skipped: no NVRTC in the toolkit\n");
+		skip();
+	}
+	program_records(DRIVER, NVRTC_PTX, "libraries", 6);
+}
+
+static void several_devices_are_recorded_at_once(void **state)
+{
+	const char *const words[] = { arguments[GRAPHS], "devices", NULL };
+	char *said = run_both(words, "SIMGPU_DEVICES=2");
+	struct warpspan_model *model = load("out");
+
+	holds_launches(model, 10);
+	assert_int_equal(model->n_devices, 2);
+	warpspan_model_destroy(model);
+	free(said);
+}
+
+/* --- graphs ------------------------------------------------------------------------------------------------------- */
+
+/* The program's graphs ran `n_grids` kernels in `n_replays` launches of graphs, and besides launched `n_launches`. */
+static void graphs_record(int program, const char *mode, unsigned n_launches, unsigned n_replays, unsigned n_grids)
+{
+	const char *const words[] = { arguments[program], program == DRIVER ? arguments[PTX] : mode,
+				      program == DRIVER ? mode : NULL, NULL };
+	char *said = run_both(words, NULL);
+	struct warpspan_model *model = load("out");
+	unsigned replays = 0;
+
+	for (uint32_t i = 0; i < model->n_calls; i++)
+		if (model->calls[i].kind == WARPSPAN_HOST_GRAPH_LAUNCH) {
+			assert_int_equal(model->calls[i].result, 0);
+			replays++;
+		}
+	assert_int_equal(replays, n_replays);
+	assert_int_equal(model->n_launches, n_launches);
+	assert_int_equal(model->n_segments, (n_launches + n_grids) * WARPS_PER_LAUNCH);
+	assert_int_equal(model->n_slices, (n_launches + n_grids) * WARPS_PER_LAUNCH);
+	assert_int_equal(model->n_lost_records, 0);
+	assert_int_equal(model->n_grids, n_launches + n_grids);
+	warpspan_model_destroy(model);
+	free(said);
+}
+
+static void T14_a_kernel_first_seen_in_a_capture_records_from_its_first_replay(void **state)
+{
+	graphs_record(GRAPHS, "captured", 0, 5, 5);
+}
+
+static void graphs_built_of_kernels_record(void **state)
+{
+	graphs_record(GRAPHS, "built", 0, 3, 6);
+}
+
+static void graphs_within_graphs_record(void **state)
+{
+	graphs_record(GRAPHS, "child", 0, 2, 4);
+}
+
+static void a_graph_launched_into_a_capture_is_part_of_another(void **state)
+{
+	graphs_record(GRAPHS, "nested", 0, 3, 3);
+}
+
+static void launches_beside_captures_and_replays_are_recorded(void **state)
+{
+	graphs_record(GRAPHS, "mixed", 3, 2, 2);
+}
+
+static void kernels_a_graph_was_given_later_record(void **state)
+{
+	graphs_record(DRIVER, "update", 0, 3, 3);
+}
+
+/* --- what else the host did --------------------------------------------------------------------------------------- */
+
+static const char *hook_name(const struct warpspan_model *model, uint32_t number)
+{
+	for (uint32_t i = 0; i < model->n_hooks; i++)
+		if (model->hooks[i].number == number)
+			return model->hooks[i].name;
+	fail_msg("no hook %u", number);
+	return "";
+}
+
+static void waits_and_copies_are_recorded_among_the_launches(void **state)
+{
+	struct warpspan_model *model;
+	unsigned n_copies = 0, n_waits = 0;
+
+	driver_records("contexts", 12);
+	model = load("out");
+	for (uint32_t i = 0; i < model->n_calls; i++) {
+		const struct warpspan_host_call *call = &model->calls[i];
+
+		assert_true(call->end_ns >= call->begin_ns);
+		assert_int_equal(call->result, 0);
+		if (call->kind == WARPSPAN_HOST_COPY) {
+			/* What is printed, once in each context, after its first launch. */
+			assert_string_equal(hook_name(model, call->api), "cuMemcpyDtoH_v2");
+			assert_int_equal(call->amount, 1024);
+			assert_int_equal(call->context, ++n_copies);
+			assert_true(call->number > model->launches[(n_copies - 1) * 4].number);
+			assert_true(call->number < model->launches[(n_copies - 1) * 4 + 1].number);
+		}
+		n_waits += call->kind == WARPSPAN_HOST_SYNCHRONIZE;
+	}
+	assert_int_equal(n_copies, 3);
+	assert_int_equal(n_waits, 0);
+	warpspan_model_destroy(model);
 }
 
 static void odd_questions_get_the_drivers_answers(void **state)
@@ -459,6 +674,28 @@ int main(int argc, char **argv)
 		T(a_default_stream_per_thread_stays_one),
 		T(the_driver_launches_each_once_whatever_the_door),
 		T(a_runtime_past_the_drivers_door_launches_each_once),
+		T(a_program_that_looks_every_name_up_is_seen),
+		T(a_program_that_asks_the_resolver_is_seen),
+		T(a_program_that_asks_the_old_resolver_is_seen),
+		T(T13_a_driver_loaded_deeply_is_seen),
+		T(a_program_linked_with_the_driver_is_seen),
+		T(a_program_linked_with_it_that_looks_up_as_well_is_seen),
+		T(the_runtimes_answer_for_a_driver_function_is_ours),
+		T(the_threads_stream_by_its_handle_is_recorded),
+		T(instances_of_a_template_are_kernels_of_their_own),
+		T(launches_on_several_streams_are_recorded),
+		T(many_modules_are_attached),
+		T(device_code_of_several_files_records),
+		T(kernels_compiled_at_run_time_record),
+		T(libraries_of_kernels_compiled_at_run_time_record),
+		T(several_devices_are_recorded_at_once),
+		T(T14_a_kernel_first_seen_in_a_capture_records_from_its_first_replay),
+		T(graphs_built_of_kernels_record),
+		T(graphs_within_graphs_record),
+		T(a_graph_launched_into_a_capture_is_part_of_another),
+		T(launches_beside_captures_and_replays_are_recorded),
+		T(kernels_a_graph_was_given_later_record),
+		T(waits_and_copies_are_recorded_among_the_launches),
 		T(odd_questions_get_the_drivers_answers),
 		T(first_launches_of_many_threads_are_all_recorded),
 		T(thousands_of_launches_are_all_recorded),
@@ -481,9 +718,9 @@ int main(int argc, char **argv)
 		T(a_file_that_exists_is_not_touched),
 	};
 
-	if (argc != N_ARGUMENTS)
+	if (argc != N_ARGUMENTS && argc != NVRTC_PTX)
 		return 2;
-	for (int i = LIBRARY; i < N_ARGUMENTS; i++)
+	for (int i = LIBRARY; i < argc; i++)
 		arguments[i] = realpath(argv[i], NULL);
 	(void)snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", arguments[LIBRARY]);
 	return cmocka_run_group_tests_name("doors", tests, NULL, NULL);

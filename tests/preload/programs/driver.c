@@ -277,6 +277,73 @@ static void steady(void)
 	printf("%d allocations\n", n_allocations);
 }
 
+/* Linked with libcuda, and yet looking the launch up, as Triton does: 4 launches. */
+static void linked_and_looked_up(void)
+{
+	void *library = dlopen("libcuda.so.1", RTLD_NOW);
+	launch_kernel_ex *found = (launch_kernel_ex *)dlsym(library, "cuLaunchKernelEx");
+	const CUlaunchConfig config = {
+		.gridDimX = BLOCKS, .gridDimY = 1, .gridDimZ = 1, .blockDimX = THREADS, .blockDimY = 1, .blockDimZ = 1
+	};
+	CUmodule module;
+	CUfunction function = load(&module);
+	CUdeviceptr data = make_data();
+	void *parameters[] = { &data };
+
+	for (int i = 0; i < 4; i++)
+		CHECK(found(&config, function, parameters, NULL));
+	print_data(data);
+}
+
+/* 50 modules: 50 launches. */
+static void many_modules(void)
+{
+	CUdeviceptr data = make_data();
+
+	for (int i = 0; i < 50; i++) {
+		CUmodule module;
+
+		launch(load(&module), data);
+	}
+	print_data(data);
+}
+
+/* A graph whose kernel is exchanged for one of a module nobody has launched from: 1 + 1 replays; then updated from
+ * another graph, with one of a third module: 1. */
+static void update_graph(void)
+{
+	CUdeviceptr data = make_data();
+	void *arguments[] = { &data };
+	CUDA_KERNEL_NODE_PARAMS params = { .gridDimX = BLOCKS,
+					   .gridDimY = 1,
+					   .gridDimZ = 1,
+					   .blockDimX = THREADS,
+					   .blockDimY = 1,
+					   .blockDimZ = 1,
+					   .kernelParams = arguments };
+	CUgraphExecUpdateResultInfo info;
+	CUmodule modules[3];
+	CUgraph graph, other;
+	CUgraphNode node, other_node;
+	CUgraphExec exec;
+
+	CHECK(cuGraphCreate(&graph, 0));
+	params.func = load(&modules[0]);
+	CHECK(cuGraphAddKernelNode(&node, graph, NULL, 0, &params));
+	CHECK(cuGraphInstantiate(&exec, graph, 0));
+	CHECK(cuGraphLaunch(exec, NULL));
+	params.func = load(&modules[1]);
+	printf("exchange: %d\n", (int)cuGraphExecKernelNodeSetParams(exec, node, &params));
+	CHECK(cuGraphLaunch(exec, NULL));
+	CHECK(cuGraphCreate(&other, 0));
+	params.func = load(&modules[2]);
+	CHECK(cuGraphAddKernelNode(&other_node, other, NULL, 0, &params));
+	printf("update: %d\n", (int)cuGraphExecUpdate(exec, other, &info));
+	CHECK(cuGraphLaunch(exec, NULL));
+	CHECK(cuCtxSynchronize());
+	print_data(data);
+}
+
 /* 4 launches. */
 static void plain(void)
 {
@@ -309,9 +376,12 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} modes[] = {
-		{ "doors", every_door },    { "odd", odd_questions }, { "unload", load_and_unload },
-		{ "libraries", libraries }, { "contexts", contexts }, { "abi", other_abi },
-		{ "fail", refused },        { "plain", plain },       { "steady", steady },
+		{ "doors", every_door },       { "odd", odd_questions },
+		{ "unload", load_and_unload }, { "libraries", libraries },
+		{ "contexts", contexts },      { "abi", other_abi },
+		{ "fail", refused },           { "plain", plain },
+		{ "steady", steady },          { "triton", linked_and_looked_up },
+		{ "many", many_modules },      { "update", update_graph },
 	};
 	CUcontext context;
 
