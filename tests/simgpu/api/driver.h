@@ -47,6 +47,7 @@ enum handle_kind {
 	HANDLE_GRAPH_EXEC,
 	HANDLE_USER_OBJECT,
 	HANDLE_POOL,
+	HANDLE_LINK,
 };
 
 /* Callable from any thread. */

@@ -97,32 +97,50 @@ CUresult image_ptx(const void *image, uint32_t cc, char **ret_ptx, size_t *ret_b
 	return CUDA_SUCCESS;
 }
 
-/* Values are passed by value in the pointer array, buffers as pointers. */
-static void log_copy(const char *log, unsigned int n_options, const CUjit_option *options, void *const *values)
-{
-	char *buffer = NULL;
-	size_t bytes = 0;
+enum { NO_OPTION = -1 };
 
-	for (unsigned int i = 0; options && values && i < n_options; i++) {
-		if (options[i] == CU_JIT_ERROR_LOG_BUFFER)
-			buffer = values[i];
-		else if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
-			bytes = (size_t)(uintptr_t)values[i];
+static int option_find(CUjit_option option, unsigned int n_options, const CUjit_option *options)
+{
+	for (unsigned int i = 0; i < n_options; i++) {
+		if (options[i] == option)
+			return (int)i;
 	}
-	if (buffer && bytes)
-		snprintf(buffer, bytes, "%s", log);
+	return NO_OPTION;
+}
+
+/* Sizes are passed by value in the pointer array, and the size written is left there. */
+static void log_write(const char *log, CUjit_option buffer_option, CUjit_option size_option, unsigned int n_options,
+		      const CUjit_option *options, void **values)
+{
+	int buffer = option_find(buffer_option, n_options, options);
+	int size = option_find(size_option, n_options, options);
+	size_t room = size == NO_OPTION ? 0 : (size_t)(uintptr_t)values[size];
+
+	if (size == NO_OPTION)
+		return;
+	if (buffer != NO_OPTION && values[buffer] && room)
+		snprintf(values[buffer], room, "%s", log);
+	values[size] = (void *)(uintptr_t)MIN(strlen(log) + 1, room);
+}
+
+void image_log(const char *log, unsigned int n_options, const CUjit_option *options, void **values)
+{
+	if (!options || !values)
+		return;
+	log_write(log, CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, n_options, options, values);
+	log_write("", CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, n_options, options, values);
 }
 
 CUresult image_compile(struct sim_device *device, const char *ptx, size_t bytes, unsigned int n_options,
-		       const CUjit_option *options, void *const *values, struct sim_module **ret_module)
+		       const CUjit_option *options, void **values, struct sim_module **ret_module)
 {
 	char log[4096] = "";
 	char *line, *rest = NULL;
 	enum sim_status status = sim_module_load(device, ptx, bytes, log, sizeof(log), ret_module);
 
+	image_log(log, n_options, options, values);
 	if (status == SIM_OK)
 		return CUDA_SUCCESS;
-	log_copy(log, n_options, options, values);
 	for (line = strtok_r(log, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
 		driver_note("PTX: %s", line);
 	return result_of(status);

@@ -339,6 +339,68 @@ static void user_objects_live_as_long_as_their_graphs(void **state)
 	assert_int_equal(cuUserObjectRelease(object, 1), CUDA_ERROR_INVALID_VALUE);
 }
 
+/* --- linking --- */
+
+static const char ptx_caller[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
+				 ".extern .func (.param .b32 r) seven();\n"
+				 ".visible .entry call(.param .u64 to)\n{\n"
+				 "	.reg .b32 %r<2>;\n	.reg .b64 %rd<2>;\n"
+				 "	ld.param.u64 %rd1, [to];\n"
+				 "	{\n	.param .b32 result;\n	call.uni (result), seven, ();\n"
+				 "	ld.param.b32 %r1, [result];\n	}\n"
+				 "	st.global.u32 [%rd1], %r1;\n	ret;\n}\n";
+static const char ptx_callee[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
+				 ".visible .func (.param .b32 r) seven()\n{\n	.reg .b32 %r<2>;\n"
+				 "	mov.u32 %r1, 7;\n	st.param.b32 [r], %r1;\n	ret;\n}\n";
+
+static void add_text(CUlinkState link, const char *text, const char *name)
+{
+	OK(cuLinkAddData(link, CU_JIT_INPUT_PTX, (void *)text, strlen(text) + 1, name, 0, NULL, NULL));
+}
+
+static void texts_are_linked_at_run_time(void **state)
+{
+	char log[256] = "before";
+	CUjit_option options[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
+	void *values[] = { log, (void *)sizeof(log) };
+	void *pointers[] = { &buffer };
+	CUmodule linked;
+	CUfunction call;
+	CUlinkState link;
+	void *image;
+	size_t bytes;
+
+	OK(cuLinkCreate(0, NULL, NULL, &link));
+	add_text(link, ptx_caller, "caller.ptx");
+	add_text(link, ptx_callee, "callee.ptx");
+	OK(cuLinkComplete(link, &image, &bytes));
+	OK(cuModuleLoadData(&linked, image));
+	OK(cuLinkDestroy(link));
+	assert_int_equal(cuLinkDestroy(link), CUDA_ERROR_INVALID_HANDLE);
+	OK(cuModuleGetFunction(&call, linked, "call"));
+	OK(cuLaunchKernel(call, 1, 1, 1, 1, 1, 1, 0, NULL, pointers, NULL));
+	expect(0, 7);
+	OK(cuModuleUnload(linked));
+
+	/* The same twice: the log names it, and its size is what was written. */
+	OK(cuLinkCreate(2, options, values, &link));
+	add_text(link, ptx_callee, "one.ptx");
+	add_text(link, ptx_callee, "two.ptx");
+	assert_int_equal(cuLinkComplete(link, &image, &bytes), CUDA_ERROR_INVALID_IMAGE);
+	assert_string_equal(log, "'seven' is defined in one.ptx and in two.ptx");
+	assert_int_equal((size_t)values[1], strlen(log) + 1);
+	OK(cuLinkDestroy(link));
+
+	/* What nobody defines is found at the end. */
+	values[1] = (void *)sizeof(log);
+	OK(cuLinkCreate(2, options, values, &link));
+	add_text(link, ptx_caller, "caller.ptx");
+	assert_int_equal(cuLinkComplete(link, &image, &bytes), CUDA_ERROR_INVALID_PTX);
+	assert_non_null(strstr(log, "seven"));
+	assert_int_equal(cuLinkAddData(link, CU_JIT_INPUT_CUBIN, log, 1, "x", 0, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
+	OK(cuLinkDestroy(link));
+}
+
 /* --- contexts --- */
 
 static void contexts_stack_and_reset(void **state)
@@ -675,6 +737,7 @@ int main(void)
 		cmocka_unit_test(bad_code_is_refused_with_a_reason),
 		cmocka_unit_test(what_is_no_handle_is_refused),
 		cmocka_unit_test(graphs_take_every_form_of_a_kernel),
+		cmocka_unit_test(texts_are_linked_at_run_time),
 		cmocka_unit_test(user_objects_live_as_long_as_their_graphs),
 		cmocka_unit_test(contexts_stack_and_reset),
 		cmocka_unit_test(a_fault_stays_in_its_context),
