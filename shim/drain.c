@@ -117,9 +117,7 @@ static void flush(struct warpspan_context *context)
 	if (chunk.used == 0)
 		return;
 	warpspan_drain_host(false);
-	for (struct warpspan_module *module = NULL; (module = warpspan_registry_next_module(module)) != NULL;)
-		if (module->context == context)
-			warpspan_sites_write(module, context->arenas->stream);
+	warpspan_sites_write_all(context, context->arenas->stream);
 	if (warpspan_output_append(WARPSPAN_CHUNK_SEGMENTS, &part, 1)) {
 		totals.segments += chunk.n_segments;
 		totals.records += chunk.n_records;
@@ -140,9 +138,7 @@ static struct warpspan_module *find_module(const struct warpspan_context *contex
 	struct warpspan_module *module = recent[number % N_RECENT_MODULES];
 
 	if (module == NULL || module->number != number) {
-		module = NULL;
-		while ((module = warpspan_registry_next_module(module)) != NULL && module->number != number)
-			;
+		module = warpspan_registry_module_at(number);
 		if (module != NULL)
 			recent[number % N_RECENT_MODULES] = module;
 	}

@@ -119,7 +119,7 @@ static void before_unload(CUmodule handle, CUlibrary library)
 {
 	if (!warpspan_session_active())
 		return;
-	for (struct warpspan_module *module = NULL; (module = warpspan_registry_next_module(module)) != NULL;) {
+	for (struct warpspan_module *module = NULL; (module = warpspan_registry_next_loaded(module)) != NULL;) {
 		if (!atomic_load_explicit(&module->attached, memory_order_acquire) || !matches(module, handle, library))
 			continue;
 		/* Records written so far name the module's sites; those are read with them. */

@@ -229,10 +229,21 @@ static void announce_kernel(const struct warpspan_kernel *kernel)
 	end(&object, "kernel");
 }
 
+/* It is gone and was not attached before: nothing refers to it. In this order, since it is attached first. */
+static bool never_attached(const struct warpspan_module *module)
+{
+	return atomic_load_explicit(&module->gone, memory_order_acquire) &&
+	       !atomic_load_explicit(&module->attached, memory_order_acquire);
+}
+
 void warpspan_meta_announce(void)
 {
 	static uint32_t seen;
+	/* Up to these nothing is left to announce, now or later. */
+	static struct warpspan_module *last_settled_module;
+	static struct warpspan_kernel *last_settled_kernel;
 	const uint32_t changes = warpspan_registry_changes();
+	bool settled = true;
 
 	if (changes == seen)
 		return;
@@ -246,17 +257,28 @@ void warpspan_meta_announce(void)
 		announce_context(context);
 		context->announced = true;
 	}
-	for (struct warpspan_module *module = NULL; (module = warpspan_registry_next_module(module)) != NULL;) {
-		if (module->announced || !atomic_load_explicit(&module->attached, memory_order_acquire))
-			continue;
-		announce_module(module);
-		module->announced = true;
+	for (struct warpspan_module *module = last_settled_module;
+	     (module = warpspan_registry_next_module(module)) != NULL;) {
+		const bool never = never_attached(module);
+
+		if (!module->announced && atomic_load_explicit(&module->attached, memory_order_acquire)) {
+			announce_module(module);
+			module->announced = true;
+		}
+		settled = settled && (module->announced || never);
+		if (settled)
+			last_settled_module = module;
 	}
-	for (struct warpspan_kernel *kernel = NULL; (kernel = warpspan_registry_next_kernel(kernel)) != NULL;) {
-		if (kernel->announced || !kernel->selected || !kernel->module->announced)
-			continue;
-		announce_kernel(kernel);
-		kernel->announced = true;
+	settled = true;
+	for (struct warpspan_kernel *kernel = last_settled_kernel;
+	     (kernel = warpspan_registry_next_kernel(kernel)) != NULL;) {
+		if (!kernel->announced && kernel->selected && kernel->module->announced) {
+			announce_kernel(kernel);
+			kernel->announced = true;
+		}
+		settled = settled && (kernel->announced || !kernel->selected || never_attached(kernel->module));
+		if (settled)
+			last_settled_kernel = kernel;
 	}
 }
 

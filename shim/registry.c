@@ -60,6 +60,80 @@ DEFINE_NEXT(context)
 DEFINE_NEXT(module)
 DEFINE_NEXT(kernel)
 
+/* --- modules by number, and those that are loaded --------------------------------------------------------------------
+ * A program that loads and unloads modules for ever has few at a time: nothing but the lists of all walks the dead. */
+
+static struct warpspan_module **by_number; /* under the lock; number n at n - 1 */
+static size_t n_by_number, by_number_capacity;
+static struct warpspan_module *first_loaded, *last_loaded; /* under the lock */
+
+/* Makes room for one more number. The lock is held. */
+static bool grow_by_number(void)
+{
+	const size_t capacity = by_number_capacity != 0 ? by_number_capacity * 2 : 64;
+	struct warpspan_module **modules;
+
+	if (n_by_number < by_number_capacity)
+		return true;
+	modules = realloc(by_number, capacity * sizeof(by_number[0]));
+	if (modules == NULL)
+		return false;
+	by_number = modules;
+	by_number_capacity = capacity;
+	return true;
+}
+
+static void add_loaded(struct warpspan_module *module)
+{
+	by_number[n_by_number++] = module;
+	module->previous_loaded = last_loaded;
+	if (last_loaded != NULL)
+		last_loaded->next_loaded = module;
+	else
+		first_loaded = module;
+	last_loaded = module;
+}
+
+/* Marks it as gone. The lock is held. */
+static void remove_loaded(struct warpspan_module *module)
+{
+	if (atomic_load_explicit(&module->gone, memory_order_relaxed))
+		return;
+	if (module->previous_loaded != NULL)
+		module->previous_loaded->next_loaded = module->next_loaded;
+	else
+		first_loaded = module->next_loaded;
+	if (module->next_loaded != NULL)
+		module->next_loaded->previous_loaded = module->previous_loaded;
+	else
+		last_loaded = module->previous_loaded;
+	atomic_store_explicit(&module->gone, true, memory_order_release);
+}
+
+struct warpspan_module *warpspan_registry_next_loaded(struct warpspan_module *after)
+{
+	struct warpspan_module *next;
+
+	pthread_mutex_lock(&lock);
+	next = after != NULL ? after->next_loaded : first_loaded;
+	/* Links of those that are gone lead to larger numbers all the same. */
+	while (next != NULL && atomic_load_explicit(&next->gone, memory_order_relaxed))
+		next = next->next_loaded;
+	pthread_mutex_unlock(&lock);
+	return next;
+}
+
+struct warpspan_module *warpspan_registry_module_at(uint32_t number)
+{
+	struct warpspan_module *module = NULL;
+
+	pthread_mutex_lock(&lock);
+	if (number != 0 && number <= n_by_number)
+		module = by_number[number - 1];
+	pthread_mutex_unlock(&lock);
+	return module;
+}
+
 uint32_t warpspan_registry_ready_context(CUcontext handle)
 {
 	for (struct warpspan_context *context = NULL; (context = warpspan_registry_next_context(context)) != NULL;)
@@ -95,16 +169,16 @@ struct warpspan_module *warpspan_registry_module(struct warpspan_context *contex
 	struct warpspan_module *module;
 
 	pthread_mutex_lock(&lock);
-	for (module = first_module; module != NULL; module = module->next)
-		if (module->context == context && module->address == address &&
-		    !atomic_load_explicit(&module->gone, memory_order_relaxed))
+	for (module = first_loaded; module != NULL; module = module->next_loaded)
+		if (module->context == context && module->address == address)
 			break;
-	if (module == NULL) {
+	if (module == NULL && grow_by_number()) {
 		module = calloc(1, sizeof(*module));
 		if (module != NULL) {
 			module->context = context;
 			module->address = address;
 			atomic_store_explicit(&module->why_not, WARPSPAN_COUNTER_filtered, memory_order_relaxed);
+			add_loaded(module);
 			APPEND(module, module);
 		}
 	}
@@ -116,8 +190,8 @@ static struct warpspan_kernel *find_kernel(const struct warpspan_module *module,
 {
 	struct warpspan_kernel *kernel;
 
-	for (kernel = first_kernel; kernel != NULL; kernel = kernel->next)
-		if (kernel->module == module && strcmp(kernel->name, name) == 0)
+	for (kernel = module->kernels; kernel != NULL; kernel = kernel->next_of_module)
+		if (strcmp(kernel->name, name) == 0)
 			break;
 	return kernel;
 }
@@ -142,6 +216,8 @@ struct warpspan_kernel *warpspan_registry_kernel(struct warpspan_module *module,
 			made = NULL;
 			for (unsigned i = 0; i < 3; i++)
 				kernel->cluster[i] = 1;
+			kernel->next_of_module = module->kernels;
+			module->kernels = kernel;
 			APPEND(kernel, kernel);
 		}
 		pthread_mutex_unlock(&lock);
@@ -356,9 +432,9 @@ void warpspan_registry_end_context(struct warpspan_context *context)
 {
 	pthread_mutex_lock(&lock);
 	atomic_store_explicit(&context->state, WARPSPAN_CONTEXT_GONE, memory_order_release);
-	for (struct warpspan_module *module = first_module; module != NULL; module = module->next)
+	for (struct warpspan_module *module = first_loaded; module != NULL; module = module->next_loaded)
 		if (module->context == context)
-			atomic_store_explicit(&module->gone, true, memory_order_release);
+			remove_loaded(module);
 	advance_epoch();
 	pthread_mutex_unlock(&lock);
 }
@@ -366,7 +442,7 @@ void warpspan_registry_end_context(struct warpspan_context *context)
 void warpspan_registry_end_module(struct warpspan_module *module)
 {
 	pthread_mutex_lock(&lock);
-	atomic_store_explicit(&module->gone, true, memory_order_release);
+	remove_loaded(module);
 	advance_epoch();
 	pthread_mutex_unlock(&lock);
 }

@@ -43,6 +43,9 @@ struct warpspan_context {
 
 struct warpspan_module {
 	_Atomic(struct warpspan_module *) next; /* in order of number; set once */
+	/* Among those not gone, by number; under the registry's lock. One that is gone keeps its link onwards. */
+	struct warpspan_module *next_loaded, *previous_loaded;
+	struct warpspan_kernel *kernels; /* of this module, latest first; under the registry's lock */
 	struct warpspan_context *context;
 	CUdeviceptr address; /* of its warpspan_ctx: what tells modules of a context apart */
 	CUmodule handle;     /* of one of the two kinds of handle; NULL: not known by it */
@@ -59,6 +62,7 @@ struct warpspan_module {
 struct warpspan_kernel {
 	_Atomic(struct warpspan_kernel *) next; /* in order of number; set once */
 	struct warpspan_module *module;         /* NULL: of warpspan_not_instrumented only */
+	struct warpspan_kernel *next_of_module; /* set once */
 	char *name, *demangled;
 	uint32_t number;     /* from 1 */
 	uint32_t cluster[3]; /* blocks of a cluster where the launch does not say: as compiled, or 1 */
@@ -108,6 +112,10 @@ void warpspan_registry_end_module(struct warpspan_module *module);
 struct warpspan_context *warpspan_registry_next_context(struct warpspan_context *after);
 struct warpspan_module *warpspan_registry_next_module(struct warpspan_module *after);
 struct warpspan_kernel *warpspan_registry_next_kernel(struct warpspan_kernel *after);
+/* The modules that are not gone, in order of number; one may go while the list is walked, also the one at hand. */
+struct warpspan_module *warpspan_registry_next_loaded(struct warpspan_module *after);
+/* The module with this number, gone or not; NULL: there is none. Any thread. */
+struct warpspan_module *warpspan_registry_module_at(uint32_t number);
 
 /* A device's primary context, as learnt from cuDevicePrimaryCtxRetain(); NULL: not known. */
 void warpspan_registry_set_primary(CUdevice device, CUcontext context);

@@ -18,6 +18,11 @@
 #define MOST_TEXT_BYTES (2u * 65535u)
 /* What one chunk gathers before it is written. */
 #define CHUNK_BYTES (256u << 10)
+/* Records that a kernel of the program overwrote name sites at random. Beyond so many places of a module without a
+ * descriptor the device is not asked for more, and beyond so many sites, far more than a module can hold in source
+ * lines, no more are noted. */
+#define MOST_UNREADABLE 256u
+#define MOST_SITES      (1u << 20)
 
 struct warpspan_site_table {
 	uint32_t *slots; /* open addressing; 0: free (no site has address 0) */
@@ -25,7 +30,14 @@ struct warpspan_site_table {
 	size_t n_used;
 	uint32_t *fresh; /* noted, not yet written */
 	size_t n_fresh, fresh_capacity;
+	unsigned n_unreadable;
+	struct warpspan_module *module;
+	struct warpspan_site_table *next_fresh; /* in the list below */
+	bool listed;
 };
+
+/* Tables that may have fresh sites. */
+static struct warpspan_site_table *first_fresh;
 
 static size_t slot_of(const struct warpspan_site_table *table, uint32_t site)
 {
@@ -80,12 +92,18 @@ void warpspan_sites_note(struct warpspan_module *module, uint32_t site)
 		table = calloc(1, sizeof(*table));
 		if (table == NULL)
 			return;
+		table->module = module;
 		module->sites = table;
 	}
 	if (table->n_slots != 0 && table->slots[slot_of(table, site)] == site)
 		return;
-	if (!grow(table) || !grow_fresh(table))
+	if (table->n_used >= MOST_SITES || !grow(table) || !grow_fresh(table))
 		return;
+	if (!table->listed) {
+		table->next_fresh = first_fresh;
+		first_fresh = table;
+		table->listed = true;
+	}
 	i = slot_of(table, site);
 	table->slots[i] = site;
 	table->n_used++;
@@ -112,6 +130,8 @@ static const char *read_site(const struct warpspan_module *module, uint32_t low,
 
 	if (atomic_load_explicit(&module->gone, memory_order_acquire))
 		return "its module was unloaded";
+	if (module->sites->n_unreadable >= MOST_UNREADABLE)
+		return "too many records of this module name no site";
 	if (warpspan_driver_read(ret, address, sizeof(*ret), stream) != CUDA_SUCCESS)
 		return "there is no memory at this address";
 	if (ret->magic != WARPSPAN_SITE_MAGIC)
@@ -136,6 +156,7 @@ static size_t store_site(unsigned char *to, const struct warpspan_module *module
 	const char *name = why, *file = "";
 	size_t bytes = sizeof(stored);
 
+	module->sites->n_unreadable += why != NULL;
 	if (why == NULL) {
 		stored.kind = site.kind;
 		stored.line = site.line;
@@ -174,12 +195,19 @@ void warpspan_sites_write(struct warpspan_module *module, CUstream stream)
 	table->n_fresh = 0;
 }
 
-void warpspan_sites_forget(struct warpspan_module *module)
+void warpspan_sites_write_all(const struct warpspan_context *context, CUstream stream)
 {
-	if (module->sites == NULL)
-		return;
-	free(module->sites->slots);
-	free(module->sites->fresh);
-	free(module->sites);
-	module->sites = NULL;
+	struct warpspan_site_table **link = &first_fresh;
+
+	while (*link != NULL) {
+		struct warpspan_site_table *table = *link;
+
+		if (table->module->context != context) {
+			link = &table->next_fresh;
+			continue;
+		}
+		warpspan_sites_write(table->module, stream);
+		*link = table->next_fresh;
+		table->listed = false;
+	}
 }

@@ -14,8 +14,7 @@ void warpspan_sites_note(struct warpspan_module *module, uint32_t site);
 /* Reads the descriptors of sites noted since the last call from the device and appends them to the capture. The
  * module's context is current. */
 void warpspan_sites_write(struct warpspan_module *module, CUstream stream);
-
-/* The table of a module that is gone. */
-void warpspan_sites_forget(struct warpspan_module *module);
+/* The same for all modules of the context. */
+void warpspan_sites_write_all(const struct warpspan_context *context, CUstream stream);
 
 #endif

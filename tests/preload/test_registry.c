@@ -77,6 +77,39 @@ static void a_context_that_ended_is_another_with_the_same_handle(void **state)
 	assert_ptr_not_equal(warpspan_registry_module(after, 0x700), module);
 }
 
+/* What a program that loads and unloads for ever costs does not grow: only what is loaded is walked. */
+static void modules_that_are_gone_are_not_walked(void **state)
+{
+	struct warpspan_context *in = warpspan_registry_context(handle(4), 0);
+	struct warpspan_module *kept = warpspan_registry_module(in, 0x100);
+	struct warpspan_module *module = NULL;
+	unsigned n = 0;
+
+	for (size_t i = 0; i < 10000; i++) {
+		module = warpspan_registry_module(in, 0x200 + 16 * (i % 3));
+		warpspan_registry_end_module(module);
+		assert_ptr_equal(warpspan_registry_module_at(module->number), module);
+	}
+	assert_null(warpspan_registry_module_at(module->number + 1));
+	assert_null(warpspan_registry_module_at(0));
+	for (module = NULL; (module = warpspan_registry_next_loaded(module)) != NULL;) {
+		assert_false(atomic_load(&module->gone));
+		n += module->context == in;
+	}
+	assert_int_equal(n, 1);
+	/* The one at hand may go while the list is walked, and so may the next. */
+	module = warpspan_registry_module(in, 0x300);
+	(void)warpspan_registry_module(in, 0x400);
+	warpspan_registry_end_module(kept);
+	warpspan_registry_end_module(module);
+	assert_int_equal(warpspan_registry_next_loaded(kept)->address, 0x400);
+	warpspan_registry_end_context(in);
+	assert_null(warpspan_registry_next_loaded(kept));
+	/* Ended once more, it stays what it is. */
+	warpspan_registry_end_module(kept);
+	assert_null(warpspan_registry_next_loaded(kept));
+}
+
 static void many_handles_fit(void **state)
 {
 	struct warpspan_kernel *kernels[7];
@@ -159,6 +192,7 @@ int main(void)
 		cmocka_unit_test(the_same_is_found_again),
 		cmocka_unit_test(a_handle_is_known_in_its_context_and_epoch_only),
 		cmocka_unit_test(a_context_that_ended_is_another_with_the_same_handle),
+		cmocka_unit_test(modules_that_are_gone_are_not_walked),
 		cmocka_unit_test(many_handles_fit),
 		cmocka_unit_test(many_epochs_do_not_fill_it),
 		cmocka_unit_test(readers_never_find_another_kernel),
