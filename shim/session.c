@@ -19,11 +19,12 @@
 #include "log.h"
 #include "meta.h"
 #include "output.h"
+#include "pattern.h"
+#include "registry.h"
 #include "signals.h"
 #include "util.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -70,24 +71,7 @@ bool warpspan_session_active(void)
 
 bool warpspan_session_selects(const char *demangled)
 {
-	char pattern[WARPSPAN_TEXT_BYTES];
-	int depth = 0;
-	size_t used = 0;
-
-	/* Commas inside <> and () belong to a pattern: demangled names have them. */
-	for (const char *at = settings.kernel;; at++) {
-		if ((*at == ',' && depth <= 0) || *at == '\0') {
-			pattern[used] = '\0';
-			if (used > 0 && fnmatch(pattern, demangled, 0) == 0)
-				return true;
-			if (*at == '\0')
-				return false;
-			used = 0;
-			continue;
-		}
-		depth += (*at == '<' || *at == '(') - (*at == '>' || *at == ')');
-		pattern[used++] = *at;
-	}
+	return warpspan_pattern_list_matches(settings.kernel, demangled);
 }
 
 /* --- waking ------------------------------------------------------------------------------------------------------- */
@@ -328,6 +312,52 @@ static void say_not_recorded(void)
 	}
 }
 
+/* Names listed where a pattern matched none. */
+#define NAMES_BYTES 600u
+
+/* Kernels of several modules may have the same name. */
+static bool is_listed(const char *names, const char *name)
+{
+	const size_t n = strlen(name);
+
+	for (const char *at = names; (at = strstr(at, name)) != NULL; at += n)
+		if ((at == names || at[-1] == ' ') && (at[n] == '\0' || strncmp(at + n, ", ", 2) == 0))
+			return true;
+	return false;
+}
+
+/* False: the pattern matches one of the kernels seen, or there is none. *ret_names: their names. */
+static bool names_known(const char *pattern, char (*ret_names)[NAMES_BYTES])
+{
+	size_t used = 0;
+	bool cut = false;
+
+	(*ret_names)[0] = '\0';
+	for (struct warpspan_kernel *kernel = NULL; (kernel = warpspan_registry_next_kernel(kernel)) != NULL;) {
+		const size_t n = strlen(kernel->demangled);
+
+		if (warpspan_pattern_matches(pattern, kernel->demangled))
+			return false;
+		if (cut || is_listed(*ret_names, kernel->demangled))
+			continue;
+		cut = used + n + sizeof(", ...") > sizeof(*ret_names);
+		used += (size_t)snprintf(*ret_names + used, sizeof(*ret_names) - used, "%s%s", used != 0 ? ", " : "",
+					 cut ? "..." : kernel->demangled);
+	}
+	return used != 0;
+}
+
+/* A pattern that names no kernel is a slip more often than not, and nothing else would show it. */
+static void say_unmatched(void)
+{
+	char pattern[WARPSPAN_TEXT_BYTES], names[NAMES_BYTES];
+	const char *at = settings.kernel;
+
+	while ((at = warpspan_pattern_next(at, &pattern)) != NULL)
+		if (names_known(pattern, &names))
+			warpspan_warn("WARPSPAN_KERNEL='%s' matched none of: %s", pattern, names);
+}
+
 /* Only what is in the files. `exported`: formats that were written. */
 static void say_files(unsigned exported)
 {
@@ -390,6 +420,7 @@ static void finish(void)
 	if (!export_all(&exported))
 		say_lost();
 	say_not_recorded();
+	say_unmatched();
 	say_files(exported);
 }
 
@@ -404,6 +435,8 @@ static void at_exit(void)
 	if (owner != getpid())
 		return;
 	if (!atomic_compare_exchange_strong(&state, &expected, OVER)) {
+		if (expected == AWAKE && !atomic_load_explicit(&warpspan_off, memory_order_relaxed))
+			say_unmatched();
 		atomic_store_explicit(&warpspan_off, true, memory_order_relaxed);
 		return;
 	}

@@ -278,6 +278,34 @@ static void memory_that_a_kernel_overwrites_is_left_out_and_counted(void **state
 	}
 }
 
+/* --- WARPSPAN_KERNEL ---------------------------------------------------------------------------------------------- */
+
+static void a_pattern_names_a_template_or_is_said_to_name_nothing(void **state)
+{
+	static const char *const patterns[] = { "step*", "steps", " none , steps<2>", "nothing" };
+	for (unsigned i = 0; i < 4; i++) {
+		struct run_result result;
+		char setting[64];
+		snprintf(setting, sizeof(setting), "WARPSPAN_KERNEL=%s", patterns[i]);
+		run_program(&(struct run){ .arguments = { guest, "plain" },
+					   .environment = { preload, capture_setting(), setting } },
+			    &result);
+		assert_int_equal(result.exit_status, 3);
+		if (i < 3)
+			assert_holds(result.err, "1 launch, 32 records: ");
+		else
+			assert_int_equal(access(in_folder("c.wspan"), F_OK), -1);
+		if (i < 2)
+			assert_null(strstr(result.err, "matched"));
+		else if (i == 2)
+			assert_holds(result.err, "WARPSPAN_KERNEL='none' matched none of: void steps<2>(int*)\n");
+		else
+			assert_holds(result.err, "WARPSPAN_KERNEL='nothing' matched none of: void steps<2>(int*)\n");
+		run_result_finish(&result);
+		unlink(in_folder("c.wspan"));
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2) {
@@ -297,6 +325,7 @@ int main(int argc, char **argv)
 		T(a_stderr_that_nobody_reads_does_not_end_the_program),
 		T(a_limit_of_file_size_does_not_end_the_program),
 		T(a_context_lost_to_a_fault_is_counted),
+		T(a_pattern_names_a_template_or_is_said_to_name_nothing),
 		T(memory_that_a_kernel_overwrites_is_left_out_and_counted),
 	};
 	return cmocka_run_group_tests_name("guest", tests, NULL, NULL);
