@@ -228,6 +228,21 @@ static bool print_sources(const struct warpspan_model *model, const uint32_t *ro
 	return fine;
 }
 
+/* Why count times mean is not the total. */
+static void print_nested(const struct warpspan_model *model, const struct warpspan_stats *stats, uint32_t region,
+			 FILE *out, unsigned columns)
+{
+	char line[LINE_BYTES], name[256], count[TEXT_NUMBER_BYTES];
+	const uint64_t n = stats->regions[region].n_nested;
+
+	if (n == 0)
+		return;
+	snprintf(line, sizeof(line),
+		 "%s: %s inside another of the same region; total and share are those of the outermost ones.",
+		 text_elide(name, sizeof(name), model->regions[region].name, 48), text_counted(count, n, "slice"));
+	text_paragraph(out, 2, 4, columns, line);
+}
+
 static bool print_regions(const struct warpspan_model *model, const struct warpspan_stats *stats,
 			  const struct kernel_stats *kernel, FILE *out, unsigned columns)
 {
@@ -235,10 +250,12 @@ static bool print_regions(const struct warpspan_model *model, const struct warps
 					     "median", "p99",   "min",   "max",   "share" };
 	const uint32_t *rows = stats->rows + kernel->first_row;
 	const bool wide = columns >= WIDE_COLUMNS;
-	bool with_cut = false;
+	bool with_cut = false, nested = false;
 
-	for (uint32_t i = 0; i < kernel->n_rows; i++)
+	for (uint32_t i = 0; i < kernel->n_rows; i++) {
 		with_cut |= stats->regions[rows[i]].n_cut != 0;
+		nested |= stats->regions[rows[i]].n_nested != 0;
+	}
 	struct table *table = table_create(with_cut ? (wide ? "lrrrrrrrrrrl" : "lrrrrrrrrrr")
 						    : (wide ? "lrrrrrrrrrl" : "lrrrrrrrrr"));
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
@@ -256,33 +273,47 @@ static bool print_regions(const struct warpspan_model *model, const struct warps
 		text_paragraph(
 			out, 2, 2, columns,
 			"cut: slices whose end was not recorded; they are in the timeline, not in these numbers.");
+	for (uint32_t i = 0; fine && nested && i < kernel->n_rows; i++)
+		print_nested(model, stats, rows[i], out, columns);
 	if (fine && !wide)
 		fine = print_sources(model, rows, kernel->n_rows, out, columns);
 	return fine;
 }
 
+static void add_mark_row(struct table *table, const struct warpspan_region *region, const struct region_stats *stats,
+			 bool with_nan)
+{
+	const bool plain = stats->mark_kind == WARPSPAN_KIND_MARK || stats->n_nan == stats->n_marks;
+	char name[512], text[TEXT_NUMBER_BYTES];
+
+	table_add(table, text_clean(name, sizeof(name), region->name));
+	table_add(table, text_count(text, stats->n_marks));
+	table_add(table, text_count(text, stats->n_mark_warps));
+	table_add(table, plain ? "-" : text_value(text, stats->value_min));
+	table_add(table, plain ? "-" : text_value(text, stats->value_mean));
+	table_add(table, plain ? "-" : text_value(text, stats->value_max));
+	if (with_nan)
+		table_add(table, stats->n_nan ? text_count(text, stats->n_nan) : "-");
+	add_source(table, region);
+}
+
 static bool print_marks(const struct warpspan_model *model, const struct warpspan_stats *stats,
 			const struct kernel_stats *kernel, FILE *out, unsigned columns)
 {
-	static const char *const heads[] = { "mark or value", "count", "warps", "min", "mean", "max", "source" };
-	struct table *table = table_create("lrrrrrl");
-	char name[512], text[TEXT_NUMBER_BYTES];
+	static const char *const heads[] = { "mark or value", "count", "warps", "min", "mean", "max" };
+	const uint32_t *rows = stats->mark_rows + kernel->first_mark;
+	bool with_nan = false;
 
+	for (uint32_t i = 0; i < kernel->n_marks; i++)
+		with_nan |= stats->regions[rows[i]].n_nan != 0;
+	struct table *table = table_create(with_nan ? "lrrrrrrl" : "lrrrrrl");
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
 		table_add(table, heads[i]);
-	for (uint32_t i = 0; i < kernel->n_marks; i++) {
-		const uint32_t index = stats->mark_rows[kernel->first_mark + i];
-		const struct region_stats *region = &stats->regions[index];
-		const bool plain = region->mark_kind == WARPSPAN_KIND_MARK;
-
-		table_add(table, text_clean(name, sizeof(name), model->regions[index].name));
-		table_add(table, text_count(text, region->n_marks));
-		table_add(table, text_count(text, region->n_mark_warps));
-		table_add(table, plain ? "-" : text_value(text, region->value_min));
-		table_add(table, plain ? "-" : text_value(text, region->value_mean));
-		table_add(table, plain ? "-" : text_value(text, region->value_max));
-		add_source(table, &model->regions[index]);
-	}
+	if (with_nan)
+		table_add(table, "NaN");
+	table_add(table, "source");
+	for (uint32_t i = 0; i < kernel->n_marks; i++)
+		add_mark_row(table, &model->regions[rows[i]], &stats->regions[rows[i]], with_nan);
 	fputc('\n', out);
 	const bool fine = table_print(table, out, 2, false, columns);
 	table_destroy(table);

@@ -273,6 +273,7 @@ static void add_regions(struct builder *builder, cJSON *root)
 			add_place(builder, region, index);
 			add_count(builder, region, "count", numbers->count);
 			add_count(builder, region, "cut", numbers->n_cut);
+			add_count(builder, region, "nested", numbers->n_nested);
 			add_count(builder, region, "warps", numbers->n_warps);
 			add_count(builder, region, "level", numbers->level);
 			add_count(builder, region, "total_ns", numbers->total_ns);
@@ -305,6 +306,9 @@ static void add_values(struct builder *builder, cJSON *root)
 			add_count(builder, value, "count", numbers->n_marks);
 			add_count(builder, value, "warps", numbers->n_mark_warps);
 			if (plain)
+				continue;
+			add_count(builder, value, "nan", numbers->n_nan);
+			if (numbers->n_nan == numbers->n_marks)
 				continue;
 			add_number(builder, value, "min", numbers->value_min);
 			add_number(builder, value, "mean", numbers->value_mean);

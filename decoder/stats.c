@@ -17,6 +17,12 @@
 #define RADIX       (1u << RADIX_BITS)
 #define RADIX_LEAST 512u /* fewer numbers: qsort is as fast */
 
+/* A slice that has begun and not ended where the walk over a track is. */
+struct ancestor {
+	uint32_t region;
+	bool counts; /* its end was recorded: its time is in the region's total */
+};
+
 struct work {
 	const struct warpspan_model *model;
 	struct warpspan_stats *stats;
@@ -24,8 +30,10 @@ struct work {
 	uint64_t *durations;
 	uint64_t *scratch;
 	uint64_t *last_warp, *last_mark_warp; /* per region: the last warp counted for it, from 1 */
-	uint32_t *ancestors;                  /* by depth */
-	uint32_t *grid_order;                 /* grids by kernel, then by start */
+	struct ancestor *ancestors;           /* by depth */
+	size_t n_ancestors;
+	uint32_t *n_around;   /* per region: how many of the ancestors that count are of it */
+	uint32_t *grid_order; /* grids by kernel, then by start */
 	uint8_t *sm_seen;
 };
 
@@ -68,6 +76,7 @@ static void work_finish(struct work *work)
 	free(work->last_warp);
 	free(work->last_mark_warp);
 	free(work->ancestors);
+	free(work->n_around);
 	free(work->grid_order);
 	free(work->sm_seen);
 }
@@ -97,11 +106,12 @@ static bool work_init(struct work *work, const struct warpspan_model *model)
 	work->last_warp = allocate(model->n_regions, sizeof(*work->last_warp));
 	work->last_mark_warp = allocate(model->n_regions, sizeof(*work->last_mark_warp));
 	work->ancestors = allocate(N_DEPTHS, sizeof(*work->ancestors));
+	work->n_around = allocate(model->n_regions, sizeof(*work->n_around));
 	work->grid_order = allocate(model->n_grids, sizeof(*work->grid_order));
 	work->sm_seen = allocate(N_SMS / 8, 1);
 	return stats->regions && stats->kernels && stats->kernel_order && stats->rows && stats->mark_rows &&
 	       work->first_duration && work->durations && work->last_warp && work->last_mark_warp && work->ancestors &&
-	       work->grid_order && work->sm_seen;
+	       work->n_around && work->grid_order && work->sm_seen;
 }
 
 /* --- regions ---------------------------------------------------------------------------------- */
@@ -129,23 +139,42 @@ static void count_slices(struct work *work)
 	work->first_duration[model->n_regions] = sum;
 }
 
+/* Leaves the slices of this depth and deeper. */
+static void leave_slices(struct work *work, size_t depth)
+{
+	while (work->n_ancestors > depth) {
+		const struct ancestor *left = &work->ancestors[--work->n_ancestors];
+
+		work->n_around[left->region] -= left->counts;
+	}
+}
+
 static void add_slice(struct work *work, const struct warpspan_slice *slice, uint64_t warp)
 {
 	struct region_stats *region = &work->stats->regions[slice->region];
+	const bool counts = slice->end == WARPSPAN_END_RECORDED;
 
-	work->ancestors[slice->depth] = slice->region;
+	leave_slices(work, slice->depth);
 	if (work->last_warp[slice->region] == 0 && slice->depth > 0 &&
-	    work->ancestors[slice->depth - 1] != slice->region) {
-		region->parent = work->ancestors[slice->depth - 1];
+	    work->ancestors[slice->depth - 1].region != slice->region) {
+		region->parent = work->ancestors[slice->depth - 1].region;
 		region->level = (uint16_t)(work->stats->regions[region->parent].level + 1);
 	}
 	if (work->last_warp[slice->region] != warp) {
 		work->last_warp[slice->region] = warp;
 		region->n_warps++;
 	}
-	if (slice->end != WARPSPAN_END_RECORDED)
-		return;
-	work->durations[work->first_duration[slice->region] + region->count++] = slice->end_ns - slice->start_ns;
+	if (counts) {
+		const uint64_t ns = slice->end_ns - slice->start_ns;
+
+		work->durations[work->first_duration[slice->region] + region->count++] = ns;
+		if (work->n_around[slice->region] == 0)
+			region->total_ns += ns;
+		else
+			region->n_nested++;
+	}
+	work->ancestors[work->n_ancestors++] = (struct ancestor){ slice->region, counts };
+	work->n_around[slice->region] += counts;
 }
 
 static void add_mark(struct work *work, const struct warpspan_mark *mark, uint64_t warp)
@@ -157,14 +186,22 @@ static void add_mark(struct work *work, const struct warpspan_mark *mark, uint64
 		work->last_mark_warp[mark->region] = warp;
 		region->n_mark_warps++;
 	}
-	if (region->n_marks++ == 0) {
+	if (region->n_marks++ == 0)
 		region->mark_kind = mark->kind;
-		region->value_min = region->value_max = value;
+	if (value != value) {
+		region->n_nan++;
+		return;
 	}
+	const uint64_t n = region->n_marks - region->n_nan;
+	if (n == 1)
+		region->value_min = region->value_max = value;
 	region->value_min = value < region->value_min ? value : region->value_min;
 	region->value_max = value > region->value_max ? value : region->value_max;
-	/* the running mean: a sum of floats could overflow or swamp small ones */
-	region->value_mean += (value - region->value_mean) / (double)region->n_marks;
+	/* the running mean: a sum of floats could overflow or swamp small ones; one infinity and it stays one */
+	if (region->value_mean - region->value_mean != 0)
+		region->value_mean += value;
+	else
+		region->value_mean += (value - region->value_mean) / (double)n;
 }
 
 static bool same_warp(const struct warpspan_track *a, const struct warpspan_track *b)
@@ -185,6 +222,7 @@ static void add_tracks(struct work *work)
 			warp++;
 		for (uint64_t j = 0; j < track->n_slices; j++)
 			add_slice(work, &model->slices[track->first_slice + j], warp);
+		leave_slices(work, 0);
 		for (uint64_t j = 0; j < track->n_marks; j++)
 			add_mark(work, &model->marks[track->first_mark + j], warp);
 		work->stats->kernels[model->grids[track->grid].kernel].warp_ns += track->end_ns - track->start_ns;
@@ -254,13 +292,14 @@ static bool finish_regions(struct work *work)
 		if (region->count == 0)
 			continue;
 		sort_u64(durations, work->scratch, region->count);
+		double sum = 0;
 		for (uint64_t j = 0; j < region->count; j++)
-			region->total_ns += durations[j];
+			sum += (double)durations[j];
 		region->min_ns = durations[0];
 		region->max_ns = durations[region->count - 1];
 		region->p50_ns = durations[rank(region->count, 50)];
 		region->p99_ns = durations[rank(region->count, 99)];
-		region->mean_ns = (double)region->total_ns / (double)region->count;
+		region->mean_ns = sum / (double)region->count;
 		const uint64_t warp_ns = work->stats->kernels[model->regions[i].kernel].warp_ns;
 		region->share = warp_ns ? (double)region->total_ns / (double)warp_ns : 0;
 	}

@@ -3,7 +3,8 @@
  * stats.h - the numbers of a report, computed once for the table and for the JSON.
  *
  * Only slices with both ends recorded enter the statistics; the others are counted beside them (n_cut). Percentiles are
- * nearest-rank: the p-th is the smallest duration that at least p percent of the slices do not exceed.
+ * nearest-rank: the p-th is the smallest duration that at least p percent of the slices do not exceed. A region that
+ * runs inside itself passes its time once: totals and shares are those of its outermost slices.
  */
 #ifndef WARPSPAN_STATS_H
 #define WARPSPAN_STATS_H
@@ -11,19 +12,21 @@
 #include "model.h"
 
 struct region_stats {
-	uint32_t parent; /* region it was first seen inside of; NONE: outermost */
-	uint16_t level;  /* of the tree those parents make */
-	uint64_t count;  /* slices with both ends recorded */
-	uint64_t n_cut;  /* slices without */
+	uint32_t parent;   /* region it was first seen inside of; NONE: outermost */
+	uint16_t level;    /* of the tree those parents make */
+	uint64_t count;    /* slices with both ends recorded */
+	uint64_t n_cut;    /* slices without */
+	uint64_t n_nested; /* of `count`: inside another slice of the same region (recursion); not in total_ns */
 	uint64_t n_warps;
 	uint64_t total_ns, min_ns, max_ns, p50_ns, p99_ns;
-	double mean_ns;
-	double share; /* of the time of all warps of its kernel */
+	double mean_ns; /* of all `count` slices */
+	double share;   /* total_ns of the time of all warps of its kernel */
 	/* marks and values */
 	uint64_t n_marks;
 	uint64_t n_mark_warps;
-	uint32_t mark_kind; /* enum warpspan_record_kind of the first */
-	double value_min, value_max, value_mean;
+	uint32_t mark_kind;                      /* enum warpspan_record_kind of the first */
+	uint64_t n_nan;                          /* of n_marks: values that are no number; not in the next three */
+	double value_min, value_max, value_mean; /* 0 where no value is a number */
 };
 
 struct kernel_stats {

@@ -349,7 +349,7 @@ static void add_trouble(struct example *example, uint32_t pipeline)
 	built_unpaired(model, WARPSPAN_UNPAIRED_BAD_RECORD, WARPSPAN_NONE, 1);
 	built_damage(model, 4096, "chunk 12: the checksum of its payload does not match; its 3 segments are left out");
 	built_counter(model, "launches_recorded", 3);
-	built_counter(model, "capturing", 7);
+	built_counter(model, "no_context", 7);
 	built_counter(model, "arena_swaps", 3);
 	built_counter(model, "of_the_future", 1);
 	model->grids[1].host = WARPSPAN_NONE;

@@ -278,6 +278,94 @@ static void percentiles_are_nearest_rank(void **state)
 	warpspan_model_destroy(model);
 }
 
+/* f runs inside itself: 100 ns in all, of which the calls within take 60 and 20. */
+static struct warpspan_model *with_recursion(void)
+{
+	struct warpspan_model *model = built_create("x");
+
+	built_device(model, "x", 1);
+	built_kernel(model, "k");
+	built_region(model, 0, "f", "f.cu", 1);
+	built_region(model, 0, "g", "f.cu", 2);
+	built_grid(model, 0, 0, 1, 32, 0, 200);
+	built_track(model, 0, 0, 0, 0, 200);
+	built_slice(model, 0, 0, 100, 0, WARPSPAN_END_RECORDED);
+	built_slice(model, 1, 10, 90, 1, WARPSPAN_END_RECORDED);
+	built_slice(model, 0, 20, 80, 2, WARPSPAN_END_RECORDED);
+	built_slice(model, 0, 30, 50, 3, WARPSPAN_END_RECORDED);
+	/* the outer one has no end: the next one is the outermost that counts */
+	built_slice(model, 0, 100, 200, 0, WARPSPAN_END_OPEN);
+	built_slice(model, 0, 110, 120, 1, WARPSPAN_END_RECORDED);
+	return model;
+}
+
+static void a_region_inside_itself_passes_its_time_once(void **state)
+{
+	struct warpspan_model *model = with_recursion();
+	struct warpspan_stats *stats = NULL;
+
+	assert_int_equal(warpspan_stats_compute(model, &stats), WARPSPAN_OK);
+	assert_int_equal(stats->regions[0].count, 4);
+	assert_int_equal(stats->regions[0].n_nested, 2);
+	assert_int_equal(stats->regions[0].n_cut, 1);
+	assert_int_equal(stats->regions[0].total_ns, 110);
+	assert_int_equal(stats->regions[0].max_ns, 100);
+	assert_true(stats->regions[0].mean_ns == 190 / 4.0);
+	assert_true(stats->regions[0].share == 110 / 200.0);
+	assert_int_equal(stats->regions[1].total_ns, 80);
+	warpspan_stats_destroy(stats);
+	char *text = report(model, 120), *json = NULL;
+	assert_non_null(strstr(text, "f: 2 slices inside another of the same region"));
+	assert_null(strstr(text, "g: "));
+	free(text);
+	cJSON *root = report_json(model, &json);
+	assert_int_equal(number(find_region(root, "f"), "nested"), 2);
+	assert_int_equal(number(find_region(root, "f"), "total_ns"), 110);
+	cJSON_Delete(root);
+	free(json);
+	warpspan_model_destroy(model);
+}
+
+static void what_is_no_number_is_counted_and_not_averaged(void **state)
+{
+	struct warpspan_model *model = built_create("x");
+	const uint32_t nan = 0x7fc00000, infinity = 0x7f800000;
+	struct warpspan_stats *stats = NULL;
+
+	built_device(model, "x", 1);
+	built_kernel(model, "k");
+	built_region(model, 0, "v", "f.cu", 1);
+	built_region(model, 0, "never", "f.cu", 2);
+	built_region(model, 0, "large", "f.cu", 3);
+	built_grid(model, 0, 0, 1, 32, 0, 100);
+	built_track(model, 0, 0, 0, 0, 100);
+	built_mark(model, 0, 1, WARPSPAN_KIND_VALUE_F32, nan);
+	built_mark(model, 0, 2, WARPSPAN_KIND_VALUE_F32, 0x40400000 /* 3 */);
+	built_mark(model, 0, 3, WARPSPAN_KIND_VALUE_F32, nan);
+	built_mark(model, 0, 4, WARPSPAN_KIND_VALUE_F32, 0x3f800000 /* 1 */);
+	built_mark(model, 1, 5, WARPSPAN_KIND_VALUE_F32, nan);
+	built_mark(model, 2, 6, WARPSPAN_KIND_VALUE_F32, infinity);
+	built_mark(model, 2, 7, WARPSPAN_KIND_VALUE_F32, infinity);
+	assert_int_equal(warpspan_stats_compute(model, &stats), WARPSPAN_OK);
+	assert_int_equal(stats->regions[0].n_marks, 4);
+	assert_int_equal(stats->regions[0].n_nan, 2);
+	assert_true(stats->regions[0].value_min == 1 && stats->regions[0].value_max == 3);
+	assert_true(stats->regions[0].value_mean == 2);
+	assert_true(stats->regions[2].value_mean > 1e300);
+	warpspan_stats_destroy(stats);
+	char *text = report(model, 80), *json = NULL;
+	assert_non_null(strstr(text, "NaN"));
+	assert_null(strstr(text, "nan"));
+	free(text);
+	cJSON *root = report_json(model, &json);
+	const cJSON *value = cJSON_GetArrayItem(cJSON_GetObjectItem(root, "values"), 0);
+	assert_int_equal(number(value, "nan"), 2);
+	assert_int_equal(number(value, "mean"), 2);
+	cJSON_Delete(root);
+	free(json);
+	warpspan_model_destroy(model);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -285,6 +373,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(sizes_and_counts_read_well),
 		cmocka_unit_test(names_are_elided_in_the_middle),
 		cmocka_unit_test(percentiles_are_nearest_rank),
+		cmocka_unit_test(a_region_inside_itself_passes_its_time_once),
+		cmocka_unit_test(what_is_no_number_is_counted_and_not_averaged),
 		cmocka_unit_test(a_good_capture_in_80_columns),
 		cmocka_unit_test(a_good_capture_in_120_columns),
 		cmocka_unit_test(a_troubled_capture_in_80_columns),
