@@ -104,6 +104,43 @@ bool failures_space(const struct warpspan_model *model, FILE *out, unsigned colu
 	return true;
 }
 
+uint64_t model_counter(const struct warpspan_model *model, const char *name)
+{
+	for (uint32_t i = 0; i < model->n_counters; i++)
+		if (strcmp(model->counters[i].name, name) == 0)
+			return model->counters[i].value;
+	return 0;
+}
+
+bool failures_destroyed(const struct warpspan_model *model, FILE *out, unsigned columns)
+{
+	const uint64_t n_contexts = model_counter(model, "context_lost");
+	const uint64_t n_overwritten = model_counter(model, "overwritten");
+	char sentence[SENTENCE_BYTES], count[TEXT_NUMBER_BYTES];
+
+	if (n_contexts != 0) {
+		snprintf(
+			sentence, sizeof(sentence),
+			"lost context: %s ended before all records were read: by a fault in a kernel, a reset, or with "
+			"the program. What its kernels recorded since the last reading is gone, and it is not known "
+			"how "
+			"much that was.",
+			text_counted(count, n_contexts, "CUDA context"));
+		fputc('\n', out);
+		text_paragraph(out, 0, 2, columns, sentence);
+	}
+	if (n_overwritten != 0) {
+		snprintf(sentence, sizeof(sentence),
+			 "overwritten memory: the records of at least %s were destroyed by a kernel that writes where "
+			 "it should not. They "
+			 "are gone; others may hold wrong values. compute-sanitizer finds such writes.",
+			 text_counted(count, n_overwritten, "warp"));
+		fputc('\n', out);
+		text_paragraph(out, 0, 2, columns, sentence);
+	}
+	return n_contexts != 0 || n_overwritten != 0;
+}
+
 /* "load at pipeline.cu:97" */
 static const char *place(const struct warpspan_model *model, uint32_t index, char *text, size_t bytes)
 {
@@ -318,6 +355,38 @@ static void note_host_clock(const struct warpspan_model *model, const struct war
 	note(out, columns, told, sentence);
 }
 
+/* Launches the host made that left nothing on the device. That is no fault where a kernel returns early. */
+static void note_unseen(const struct warpspan_model *model, const struct warpspan_stats *stats, FILE *out,
+			unsigned columns, bool *told)
+{
+	char sentence[SENTENCE_BYTES], name[256], count[TEXT_NUMBER_BYTES];
+	uint64_t n_more = 0;
+	unsigned n_shown = 0;
+
+	for (uint32_t i = 0; i < model->n_kernels; i++) {
+		const uint64_t n = stats->kernels[i].n_unseen;
+
+		if (n == 0)
+			continue;
+		if (n_shown++ >= MOST_SHOWN) {
+			n_more += n;
+			continue;
+		}
+		snprintf(sentence, sizeof(sentence),
+			 "%s launch%s of %s %s no records: the kernel opened no recorder, still ran, or its records "
+			 "were "
+			 "lost.",
+			 text_count(count, n), n == 1 ? "" : "es", kernel_name(model, i, name, sizeof(name)),
+			 n == 1 ? "has" : "have");
+		note(out, columns, told, sentence);
+	}
+	if (n_more == 0)
+		return;
+	snprintf(sentence, sizeof(sentence), "%s launch%s of other kernels %s no records, either.",
+		 text_count(count, n_more), n_more == 1 ? "" : "es", n_more == 1 ? "has" : "have");
+	note(out, columns, told, sentence);
+}
+
 bool failures_notes(const struct warpspan_model *model, const struct warpspan_stats *stats, FILE *out, unsigned columns)
 {
 	uint64_t n_repeat = 0, n_unsure = 0, n_unknown = 0, n_open = 0;
@@ -332,6 +401,7 @@ bool failures_notes(const struct warpspan_model *model, const struct warpspan_st
 	}
 	note_counted(out, columns, &told, n_open, "warp",
 		     "had not left the kernel when the capture ended: still running, hanging, or ended by a fault.");
+	note_unseen(model, stats, out, columns, &told);
 	note_counted(out, columns, &told, n_repeat, "grid",
 		     "told apart by the repetition of blocks and warps: the grid id is constant on this device.");
 	note_counted(out, columns, &told, n_unsure, "group",
@@ -388,6 +458,24 @@ static void append_space(const struct warpspan_model *model, char *text, size_t 
 	append(text, bytes, part);
 }
 
+static void append_destroyed(const struct warpspan_model *model, char *text, size_t bytes)
+{
+	const uint64_t n_contexts = model_counter(model, "context_lost");
+	const uint64_t n_overwritten = model_counter(model, "overwritten");
+	char part[160], count[TEXT_NUMBER_BYTES];
+
+	if (n_contexts != 0) {
+		snprintf(part, sizeof(part), "lost context: the unread records of %s are gone",
+			 text_counted(count, n_contexts, "context"));
+		append(text, bytes, part);
+	}
+	if (n_overwritten != 0) {
+		snprintf(part, sizeof(part), "overwritten memory: the records of at least %s are gone",
+			 text_counted(count, n_overwritten, "warp"));
+		append(text, bytes, part);
+	}
+}
+
 /* Each cause with its number and the place that has most of it. */
 static void append_unpaired(const struct warpspan_model *model, char *text, size_t bytes)
 {
@@ -421,6 +509,7 @@ void failures_line(const struct warpspan_model *model, char *text, size_t bytes)
 
 	text[0] = '\0';
 	append_space(model, text, bytes);
+	append_destroyed(model, text, bytes);
 	append_unpaired(model, text, bytes);
 	if (model->n_damage) {
 		snprintf(part, sizeof(part), "damaged capture: %s", text_counted(count, model->n_damage, "place"));

@@ -114,10 +114,15 @@ static void print_totals(const struct warpspan_model *model, FILE *out, unsigned
 	char records[TEXT_NUMBER_BYTES], warps[TEXT_NUMBER_BYTES], launches[TEXT_NUMBER_BYTES];
 	char lost[TEXT_NUMBER_BYTES], line[LINE_BYTES];
 	const char *plural = model->n_grids == 1 ? "" : "es";
+	const bool destroyed = model_counter(model, "context_lost") != 0 || model_counter(model, "overwritten") != 0;
 
-	snprintf(line, sizeof(line), "%s of %s in %s launch%s, %s lost", text_count(records, model->n_records),
+	text_count(lost, model->n_lost_records);
+	snprintf(line, sizeof(line), "%s of %s in %s launch%s, %s%s lost", text_count(records, model->n_records),
 		 text_counted(warps, model->n_segments, "warp"), text_count(launches, model->n_grids), plural,
-		 model->n_lost_records ? text_count(lost, model->n_lost_records) : "none");
+		 model->n_lost_records ? lost
+		 : destroyed           ? "an unknown number"
+				       : "none",
+		 destroyed && model->n_lost_records ? " and more" : "");
 	header_line(out, columns, "records", line);
 }
 
@@ -405,10 +410,13 @@ int warpspan_report(const struct warpspan_model *model, FILE *out, unsigned colu
 		if (!print_kernel(model, stats, stats->kernel_order[i], out, columns))
 			result = WARPSPAN_NO_MEMORY;
 	if (stats->n_kernels == 0)
-		fputs("\nNo launch of an instrumented kernel is in this capture.\n", out);
+		fputs(stats->n_unseen ? "\nNo launch in this capture has records; see the notes.\n"
+				      : "\nNo launch of an instrumented kernel is in this capture.\n",
+		      out);
 	if (result == WARPSPAN_OK)
 		result = print_host_calls(model, out, columns);
 	failures_space(model, out, columns);
+	failures_destroyed(model, out, columns);
 	failures_unpaired(model, out, columns);
 	failures_damage(model, out, columns);
 	failures_incomplete(model, out, columns);

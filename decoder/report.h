@@ -19,6 +19,8 @@ int warpspan_report_json(const struct warpspan_model *model, FILE *out);
 
 /* Records that found no room: how many, of which kernels and warps, and the settings that would have sufficed. */
 bool failures_space(const struct warpspan_model *model, FILE *out, unsigned columns);
+/* Records that are gone nobody knows how many of: with a context, or overwritten. */
+bool failures_destroyed(const struct warpspan_model *model, FILE *out, unsigned columns);
 /* Begins and ends without a partner: by cause and site. */
 bool failures_unpaired(const struct warpspan_model *model, FILE *out, unsigned columns);
 /* Damaged places of the capture, with their offsets. */
@@ -39,6 +41,8 @@ void failures_line(const struct warpspan_model *model, char *text, size_t bytes)
 	X(END, "begin_missing", "end", "without a begin (corrupt)")                          \
 	X(BAD_RECORD, "bad_record", "record", "of no known site or kind (corrupt)")
 
+/* The value of one of the library's counters; 0 where the capture does not tell. */
+uint64_t model_counter(const struct warpspan_model *model, const char *name);
 /* The word of a cause; never NULL. */
 const char *unpaired_cause_word(enum warpspan_unpaired_cause cause);
 /* The word for a slice whose end was not recorded, as in the timelines' arguments; NULL for a recorded one. */

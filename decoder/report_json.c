@@ -247,6 +247,21 @@ static void add_launches(struct builder *builder, cJSON *root)
 	}
 }
 
+static void add_unseen(struct builder *builder, cJSON *root)
+{
+	const struct warpspan_model *model = builder->model;
+	cJSON *unseen = add_array(builder, root, "launches_without_records");
+
+	for (uint32_t i = 0; i < model->n_kernels; i++) {
+		if (builder->stats->kernels[i].n_unseen == 0)
+			continue;
+		cJSON *entry = add_object(builder, unseen, NULL);
+
+		add_text(builder, entry, "kernel", kernel_name(builder, i));
+		add_count(builder, entry, "count", builder->stats->kernels[i].n_unseen);
+	}
+}
+
 static void add_place(struct builder *builder, cJSON *object, uint32_t index)
 {
 	const struct warpspan_region *region = &builder->model->regions[index];
@@ -326,6 +341,8 @@ static void add_lost(struct builder *builder, cJSON *root)
 
 	add_count(builder, lost, "records", model->n_lost_records);
 	add_count(builder, lost, "warps", model->n_lost_warps);
+	add_count(builder, lost, "contexts", model_counter(model, "context_lost"));
+	add_count(builder, lost, "overwritten_warps", model_counter(model, "overwritten"));
 	cJSON *by_kernel = add_array(builder, lost, "by_kernel");
 	for (uint32_t i = 0; i < model->n_lost; i++) {
 		cJSON *entry = add_object(builder, by_kernel, NULL);
@@ -425,6 +442,7 @@ int warpspan_report_json(const struct warpspan_model *model, FILE *out)
 	add_clocks(&builder, root);
 	add_host_clocks(&builder, root);
 	add_launches(&builder, root);
+	add_unseen(&builder, root);
 	add_regions(&builder, root);
 	add_values(&builder, root);
 	add_host_calls(&builder, root);

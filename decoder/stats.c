@@ -8,6 +8,8 @@
  */
 #include "stats.h"
 
+#include "map.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -497,6 +499,70 @@ static void add_kernels(struct work *work)
 	qsort_r(stats->kernel_order, stats->n_kernels, sizeof(*stats->kernel_order), by_warp_time, stats);
 }
 
+/* Launches that succeeded, by kernel. */
+static bool count_logged(const struct warpspan_model *model, uint64_t *n_logged)
+{
+	struct map by_number = { 0 };
+	bool fine = true;
+
+	for (uint32_t i = 0; i < model->n_kernels && fine; i++)
+		fine = model->kernels[i].number == 0 || map_find(&by_number, model->kernels[i].number, 0) != MAP_NONE ||
+		       map_set(&by_number, model->kernels[i].number, 0, i) == 0;
+	for (uint32_t i = 0; i < model->n_launches && fine; i++) {
+		const struct warpspan_launch *launch = &model->launches[i];
+		const uint32_t kernel = map_find(&by_number, launch->kernel, 0);
+
+		if (launch->result == 0 && kernel != MAP_NONE)
+			n_logged[kernel]++;
+	}
+	map_finish(&by_number);
+	return fine;
+}
+
+/* Grids whose kernel no log names, by module: any of the module's named kernels may be theirs. */
+static bool count_nameless(const struct warpspan_model *model, const struct warpspan_stats *stats,
+			   struct map *n_nameless)
+{
+	for (uint32_t i = 0; i < model->n_kernels; i++) {
+		const uint32_t module = model->kernels[i].module, before = map_find(n_nameless, module, 0);
+		const uint64_t n = stats->kernels[i].n_launches + (before != MAP_NONE ? before : 0);
+
+		if (model->kernels[i].number == 0 && n != 0 && map_set(n_nameless, module, 0, (uint32_t)n) < 0)
+			return false;
+	}
+	return true;
+}
+
+/* Which logged launches left nothing. Launches that graphs made are in no log. */
+static bool count_unseen(struct work *work)
+{
+	const struct warpspan_model *model = work->model;
+	struct warpspan_stats *stats = work->stats;
+	uint64_t *n_logged = allocate(model->n_kernels, sizeof(*n_logged));
+	uint64_t *n_seen = allocate(model->n_kernels, sizeof(*n_seen));
+	struct map n_nameless = { 0 };
+	const bool fine =
+		n_logged && n_seen && count_logged(model, n_logged) && count_nameless(model, stats, &n_nameless);
+
+	for (uint32_t i = 0; fine && i < model->n_grids; i++)
+		n_seen[model->grids[i].kernel] += model->grids[i].call == WARPSPAN_NONE;
+	for (uint32_t i = 0; fine && i < model->n_kernels; i++) {
+		struct kernel_stats *kernel = &stats->kernels[i];
+
+		if (n_logged[i] <= n_seen[i] || kernel->n_unsure != 0)
+			continue;
+		const uint64_t n = n_logged[i] - n_seen[i];
+		const uint32_t found = map_find(&n_nameless, model->kernels[i].module, 0);
+		const uint64_t n_others = found != MAP_NONE ? found : 0;
+		kernel->n_unseen = n > n_others ? n - n_others : 0;
+		stats->n_unseen += kernel->n_unseen;
+	}
+	map_finish(&n_nameless);
+	free(n_logged);
+	free(n_seen);
+	return fine;
+}
+
 int warpspan_stats_compute(const struct warpspan_model *model, struct warpspan_stats **ret_stats)
 {
 	struct work work;
@@ -508,7 +574,7 @@ int warpspan_stats_compute(const struct warpspan_model *model, struct warpspan_s
 	count_slices(&work);
 	add_tracks(&work);
 	add_kernels(&work);
-	if (!finish_regions(&work) || !order_rows(&work)) {
+	if (!count_unseen(&work) || !finish_regions(&work) || !order_rows(&work)) {
 		work_finish(&work);
 		return WARPSPAN_NO_MEMORY;
 	}

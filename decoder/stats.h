@@ -38,6 +38,8 @@ struct kernel_stats {
 	uint64_t launch_total_ns, launch_min_ns, launch_max_ns;
 	uint64_t warp_ns; /* sum over its warps, from open to close */
 	uint32_t n_host_unknown, n_unsure, n_repeat;
+	uint64_t
+		n_unseen; /* launches in the host's log, beyond those seen on the device; 0 where that is not certain */
 	uint32_t first_row, n_rows;   /* in `rows`: regions with slices, parents first, then by total time */
 	uint32_t first_mark, n_marks; /* in `mark_rows`: regions with marks or values, in source order */
 };
@@ -47,6 +49,7 @@ struct warpspan_stats {
 	struct kernel_stats *kernels; /* as in the model */
 	uint32_t *kernel_order;       /* kernels with launches, the most warp time first */
 	uint32_t n_kernels;
+	uint64_t n_unseen;          /* over all kernels */
 	uint32_t *rows, *mark_rows; /* region indices, see kernel_stats */
 };
 

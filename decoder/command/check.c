@@ -96,6 +96,7 @@ int command_check(const struct command *command, int argc, char **argv)
 	printf("%s: ", text_clean(clean, sizeof(clean), path));
 	print_counts(model);
 	bool wrong = failures_space(model, stdout, columns);
+	wrong |= failures_destroyed(model, stdout, columns);
 	wrong |= failures_unpaired(model, stdout, columns);
 	wrong |= failures_damage(model, stdout, columns);
 	wrong |= failures_incomplete(model, stdout, columns);

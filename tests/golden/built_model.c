@@ -99,6 +99,18 @@ uint32_t built_region(struct warpspan_model *model, uint32_t kernel, const char 
 	return model->n_regions - 1;
 }
 
+void built_launch(struct warpspan_model *model, uint32_t kernel)
+{
+	struct warpspan_launch *launch = APPEND(model, launches, n_launches);
+
+	launch->number = model->n_launches;
+	launch->begin_ns = model->start_monotonic_ns;
+	launch->end_ns = launch->begin_ns + 4200;
+	launch->thread = 4243;
+	launch->kernel = model->kernels[kernel].number;
+	launch->module = model->kernels[kernel].module;
+}
+
 uint32_t built_grid(struct warpspan_model *model, uint32_t kernel, uint32_t device, uint32_t blocks, uint32_t threads,
 		    uint64_t start_ns, uint64_t end_ns)
 {

@@ -17,6 +17,8 @@ uint32_t built_device(struct warpspan_model *model, const char *name, uint32_t n
 uint32_t built_kernel(struct warpspan_model *model, const char *demangled);
 uint32_t built_region(struct warpspan_model *model, uint32_t kernel, const char *name, const char *file, uint32_t line);
 /* `blocks` and `threads` are along x; the host's launch is made beside it. */
+/* A launch in the host's log that left nothing on the device. */
+void built_launch(struct warpspan_model *model, uint32_t kernel);
 uint32_t built_grid(struct warpspan_model *model, uint32_t kernel, uint32_t device, uint32_t blocks, uint32_t threads,
 		    uint64_t start_ns, uint64_t end_ns);
 /* The launch of the last grid: when and where it was called. */

@@ -69,7 +69,7 @@ static void run(struct run_result *result, int status, const char *a, const char
 }
 
 /* Four warps in two blocks; `room` words each. */
-static void write_capture(const char *path, uint32_t room)
+static void write_capture_with(const char *path, uint32_t room, const char *counters)
 {
 	struct builder *builder = builder_create();
 	const struct warp_place place = { .grid_id = 7, .grid = { 2, 1, 1 }, .threads = { 64, 1, 1 } };
@@ -101,6 +101,8 @@ static void write_capture(const char *path, uint32_t room)
 		warp_close(&warp, 2300 + i);
 		builder_segment(builder, &warp);
 	}
+	if (counters)
+		builder_meta(builder, "{\"counters\":%s}", counters);
 	builder_finish(builder);
 	uint8_t *bytes = builder_bytes(builder, &n_bytes);
 	FILE *file = fopen(path, "w");
@@ -109,6 +111,11 @@ static void write_capture(const char *path, uint32_t room)
 	assert_int_equal(fclose(file), 0);
 	free(bytes);
 	builder_destroy(builder);
+}
+
+static void write_capture(const char *path, uint32_t room)
+{
+	write_capture_with(path, room, NULL);
 }
 
 /* --- captures --------------------------------------------------------------------------------- */
@@ -137,6 +144,29 @@ static void a_good_capture_is_ok_in_every_way(void **state)
 	assert_string_equal(cJSON_GetObjectItem(root, "schema")->valuestring, "warpspan-report/1");
 	cJSON_Delete(root);
 	run_result_finish(&result);
+}
+
+/* Nothing that is in the capture is wrong, but the library knows that something is missing. */
+static void what_was_destroyed_is_not_ok(void **state)
+{
+	static const struct {
+		const char *counters, *text;
+	} cases[] = {
+		{ "{\"context_lost\":\"2\"}", "lost context: 2 CUDA contexts" },
+		{ "{\"overwritten\":\"3\"}", "overwritten memory: the records of at least 3 warps" },
+	};
+	struct run_result result;
+
+	for (int i = 0; i < 2; i++) {
+		write_capture_with(in_folder("holes.wspan"), 64, cases[i].counters);
+		run(&result, 1, "check", in_folder("holes.wspan"), NULL, NULL, NULL);
+		assert_holds(result.out, cases[i].text);
+		assert_null(strstr(result.out, "\nok\n"));
+		run_result_finish(&result);
+		run(&result, 0, "report", in_folder("holes.wspan"), NULL, NULL, NULL);
+		assert_holds(result.out, cases[i].text);
+		run_result_finish(&result);
+	}
 }
 
 static void export_writes_both_files_and_says_where(void **state)
@@ -409,6 +439,7 @@ int main(int argc, char **argv)
 #define T(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
 	const struct CMUnitTest tests[] = {
 		T(a_good_capture_is_ok_in_every_way),
+		T(what_was_destroyed_is_not_ok),
 		T(export_writes_both_files_and_says_where),
 		T(what_was_lost_is_said_with_the_settings_that_suffice),
 		T(a_session_ends_with_one_line_and_leaves_errno_alone),

@@ -59,6 +59,41 @@ static char *report(const struct warpspan_model *model, unsigned columns)
 	return text;
 }
 
+static double number(const cJSON *object, const char *key)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+
+	if (!cJSON_IsNumber(item))
+		fail_msg("'%s' is not a number", key);
+	return item->valuedouble;
+}
+
+static const cJSON *find_region(const cJSON *root, const char *name)
+{
+	const cJSON *region;
+
+	cJSON_ArrayForEach(region, cJSON_GetObjectItemCaseSensitive(root, "regions"))
+	{
+		if (strcmp(cJSON_GetObjectItemCaseSensitive(region, "name")->valuestring, name) == 0)
+			return region;
+	}
+	fail_msg("no region '%s'", name);
+	return NULL;
+}
+
+static cJSON *report_json(const struct warpspan_model *model, char **ret_text)
+{
+	size_t bytes = 0;
+	FILE *file = open_memstream(ret_text, &bytes);
+
+	assert_non_null(file);
+	assert_int_equal(warpspan_report_json(model, file), WARPSPAN_OK);
+	fclose(file);
+	cJSON *root = cJSON_Parse(*ret_text);
+	assert_non_null(root);
+	return root;
+}
+
 static void check_golden(bool troubled, unsigned columns, const char *name)
 {
 	struct warpspan_model *model = built_example(troubled);
@@ -99,6 +134,68 @@ static void an_empty_capture_says_so(void **state)
 	warpspan_model_destroy(model);
 }
 
+static void launches_without_records_are_named(void **state)
+{
+	struct warpspan_model *model = built_create("./hang");
+	struct warpspan_stats *stats = NULL;
+
+	built_device(model, "x", 1);
+	built_kernel(model, "seen(int)");
+	built_kernel(model, "hang(int*)");
+	built_launch(model, 1);
+	char *text = report(model, 80), *json = NULL;
+	assert_non_null(strstr(text, "No launch in this capture has records"));
+	assert_non_null(strstr(text, "1 launch of hang(int*) has no records"));
+	free(text);
+	built_grid(model, 0, 0, 1, 32, 0, 100);
+	built_track(model, 0, 0, 0, 0, 100);
+	built_launch(model, 1);
+	text = report(model, 80);
+	assert_null(strstr(text, "No launch"));
+	assert_non_null(strstr(text, "2 launches of hang(int*) have no records"));
+	assert_null(strstr(text, "of seen(int) h"));
+	assert_non_null(strstr(text, "none lost"));
+	free(text);
+	cJSON *root = report_json(model, &json);
+	const cJSON *unseen = cJSON_GetObjectItem(root, "launches_without_records");
+	assert_int_equal(cJSON_GetArraySize(unseen), 1);
+	assert_int_equal(number(cJSON_GetArrayItem(unseen, 0), "count"), 2);
+	cJSON_Delete(root);
+	free(json);
+	model->launches[0].result = 1;                 /* a launch that failed is none */
+	model->grids[0].match = WARPSPAN_MATCH_UNSURE; /* the grid may be several launches, but not of another kernel */
+	assert_int_equal(warpspan_stats_compute(model, &stats), WARPSPAN_OK);
+	assert_int_equal(stats->n_unseen, 1);
+	warpspan_stats_destroy(stats);
+	warpspan_model_destroy(model);
+}
+
+static void what_was_destroyed_is_told(void **state)
+{
+	static const char *const names[] = { "context_lost", "overwritten" };
+	static const char *const texts[] = { "lost context: 1 CUDA context ended", "overwritten memory: " };
+	char line[512];
+
+	for (int i = 0; i < 2; i++) {
+		struct warpspan_model *model = built_example(false);
+
+		built_counter(model, names[i], 1);
+		char *text = report(model, 80), *json = NULL;
+		assert_non_null(strstr(text, texts[i]));
+		assert_non_null(strstr(text, "an unknown number lost"));
+		assert_null(strstr(text, "none lost"));
+		free(text);
+		failures_line(model, line, sizeof(line));
+		assert_non_null(strstr(line, i ? "overwritten memory" : "lost context"));
+		cJSON *root = report_json(model, &json);
+		const cJSON *lost = cJSON_GetObjectItem(root, "lost");
+		assert_int_equal(number(lost, i ? "overwritten_warps" : "contexts"), 1);
+		cJSON_Delete(root);
+		free(json);
+		warpspan_model_destroy(model);
+	}
+}
+
 static void no_line_is_wider_than_the_terminal(void **state)
 {
 	for (unsigned columns = 80; columns <= 200; columns += 20) {
@@ -114,41 +211,6 @@ static void no_line_is_wider_than_the_terminal(void **state)
 }
 
 /* --- JSON ------------------------------------------------------------------------------------- */
-
-static double number(const cJSON *object, const char *key)
-{
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-
-	if (!cJSON_IsNumber(item))
-		fail_msg("'%s' is not a number", key);
-	return item->valuedouble;
-}
-
-static const cJSON *find_region(const cJSON *root, const char *name)
-{
-	const cJSON *region;
-
-	cJSON_ArrayForEach(region, cJSON_GetObjectItemCaseSensitive(root, "regions"))
-	{
-		if (strcmp(cJSON_GetObjectItemCaseSensitive(region, "name")->valuestring, name) == 0)
-			return region;
-	}
-	fail_msg("no region '%s'", name);
-	return NULL;
-}
-
-static cJSON *report_json(const struct warpspan_model *model, char **ret_text)
-{
-	size_t bytes = 0;
-	FILE *file = open_memstream(ret_text, &bytes);
-
-	assert_non_null(file);
-	assert_int_equal(warpspan_report_json(model, file), WARPSPAN_OK);
-	fclose(file);
-	cJSON *root = cJSON_Parse(*ret_text);
-	assert_non_null(root);
-	return root;
-}
 
 static void json_has_the_same_numbers(void **state)
 {
@@ -380,6 +442,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_troubled_capture_in_80_columns),
 		cmocka_unit_test(a_troubled_capture_in_120_columns),
 		cmocka_unit_test(an_empty_capture_says_so),
+		cmocka_unit_test(launches_without_records_are_named),
+		cmocka_unit_test(what_was_destroyed_is_told),
 		cmocka_unit_test(no_line_is_wider_than_the_terminal),
 		cmocka_unit_test(json_has_the_same_numbers),
 		cmocka_unit_test(json_survives_any_name),
