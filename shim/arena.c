@@ -18,6 +18,29 @@ static uint64_t control_bytes(void)
 	return (sizeof(struct warpspan_control) + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
 }
 
+/* What the setting asks for, but never more than this part of the memory that is free: the rest is the program's. */
+#define MOST_PART 4u
+
+static uint64_t modest(uint64_t buffer)
+{
+	size_t free_bytes, total_bytes;
+	uint64_t most;
+
+	if (warpspan_driver.cuMemGetInfo_v2 == NULL ||
+	    warpspan_driver.cuMemGetInfo_v2(&free_bytes, &total_bytes) != CUDA_SUCCESS)
+		return buffer;
+	most = free_bytes / MOST_PART;
+	if (most < WARPSPAN_LEAST_BUFFER)
+		most = WARPSPAN_LEAST_BUFFER;
+	if (buffer <= most)
+		return buffer;
+	warpspan_warn("WARPSPAN_BUFFER=%lluK is more than a quarter of the device's free memory (%lluK): records get "
+		      "%lluK",
+		      (unsigned long long)(buffer >> 10), (unsigned long long)(free_bytes >> 10),
+		      (unsigned long long)(most >> 10));
+	return most;
+}
+
 /* Takes `buffer` bytes for the arenas, or the half of it, and so on. */
 static CUresult allocate(struct warpspan_arenas *arenas, uint64_t buffer)
 {
@@ -66,9 +89,11 @@ struct warpspan_arenas *warpspan_arenas_create(const struct warpspan_settings *s
 {
 	struct warpspan_arenas *arenas = calloc(1, sizeof(*arenas));
 	CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+	uint64_t buffer;
 
 	if (arenas == NULL)
 		goto fail;
+	buffer = modest(settings->buffer);
 	/* Segments stay 16-byte aligned with an even number of words. */
 	arenas->words_asked = settings->events_per_warp + settings->events_per_warp % 2;
 	result = warpspan_driver.cuStreamCreate(&arenas->stream, CU_STREAM_NON_BLOCKING);
@@ -77,7 +102,7 @@ struct warpspan_arenas *warpspan_arenas_create(const struct warpspan_settings *s
 	result = warpspan_driver.cuStreamCreate(&arenas->attach_stream, CU_STREAM_NON_BLOCKING);
 	if (result != CUDA_SUCCESS)
 		goto fail;
-	result = allocate(arenas, settings->buffer);
+	result = allocate(arenas, buffer);
 	if (result != CUDA_SUCCESS)
 		goto fail;
 	place(arenas);
@@ -88,12 +113,10 @@ struct warpspan_arenas *warpspan_arenas_create(const struct warpspan_settings *s
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 		goto fail;
 	}
-	if (2 * arenas->arena_bytes < settings->buffer / 2)
-		warpspan_warn(
-			"only %llu KiB of device memory for records, instead of WARPSPAN_BUFFER=%llu KiB: the device "
-			"is nearly full",
-			(unsigned long long)(2 * arenas->arena_bytes >> 10),
-			(unsigned long long)(settings->buffer >> 10));
+	if (WARPSPAN_N_ARENAS * arenas->arena_bytes <= buffer / 2)
+		warpspan_warn("the driver had no %lluK of device memory for records: they get %lluK",
+			      (unsigned long long)(buffer >> 10),
+			      (unsigned long long)(WARPSPAN_N_ARENAS * arenas->arena_bytes >> 10));
 	return arenas;
 fail:
 	*ret_error = result;

@@ -87,6 +87,22 @@ static void put_field(struct text *text, char letter, unsigned session)
 	}
 }
 
+/* False: an unknown letter after %. */
+static bool put_template(struct text *text, const char *template, unsigned session)
+{
+	for (const char *at = template; *at != '\0'; at++) {
+		if (*at != '%') {
+			put(text, at, 1);
+			continue;
+		}
+		at++;
+		if (*at == '\0' || strchr("phrn%", *at) == NULL)
+			return false;
+		put_field(text, *at, session);
+	}
+	return true;
+}
+
 bool warpspan_output_expand(const char *template, unsigned session, char (*ret_path)[WARPSPAN_TEXT_BYTES],
 			    const char **ret_reason)
 {
@@ -105,20 +121,15 @@ bool warpspan_output_expand(const char *template, unsigned session, char (*ret_p
 		put(&text, directory, strlen(directory));
 		put(&text, "/", 1);
 	}
-	for (const char *at = template; *at != '\0'; at++) {
-		if (*at != '%') {
-			put(&text, at, 1);
-			continue;
-		}
-		at++;
-		if (*at == '\0' || strchr("phrn%", *at) == NULL) {
-			*ret_reason = "after % only p, h, r, n and % are known";
-			return false;
-		}
-		put_field(&text, *at, session);
+	if (!put_template(&text, template, session)) {
+		*ret_reason = "after % only p, h, r, n and % are known";
+		return false;
 	}
 	if (text.used > extension && strcmp(text.bytes + text.used - extension, CAPTURE_EXTENSION) == 0)
 		text.bytes[text.used -= extension] = '\0';
+	/* A folder, and a file without a name would be hidden in it. */
+	if (text.used > 0 && text.bytes[text.used - 1] == '/')
+		(void)put_template(&text, warpspan_setting_infos[WARPSPAN_SETTING_INDEX_OUT].default_text, session);
 	if (text.cut || text.used + extension + sizeof(".1000") > text.capacity) {
 		*ret_reason = "the path is too long";
 		return false;

@@ -14,7 +14,8 @@
 
 struct cJSON;
 
-/* Replaces %p %h %r %n %% and makes the path absolute, without ".wspan". False: *ret_reason (static) says why. */
+/* Replaces %p %h %r %n %% and makes the path absolute, without ".wspan"; one that ends in "/" gets the default name.
+ * False: *ret_reason (static) says why. */
 bool warpspan_output_expand(const char *template, unsigned session, char (*ret_path)[WARPSPAN_TEXT_BYTES],
 			    const char **ret_reason);
 

@@ -6,6 +6,7 @@
  */
 #include "settings.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -204,44 +205,140 @@ bool warpspan_setting_valid(const struct warpspan_setting_info *info, const char
 	return false;
 }
 
-#define NAME_BYTES 64u
+/* --- what is near ------------------------------------------------------------------------------------------------- */
 
-/* Levenshtein distance of two names of fewer than NAME_BYTES characters. */
-static size_t edit_distance(const char *a, const char *b)
+unsigned warpspan_edit_distance(const char *a, const char *b)
 {
-	size_t row[NAME_BYTES];
-	const size_t n = strlen(b);
+	unsigned rows[3][WARPSPAN_WORD_CHARACTERS + 1];
+	const size_t n_a = strnlen(a, WARPSPAN_WORD_CHARACTERS), n_b = strnlen(b, WARPSPAN_WORD_CHARACTERS);
 
-	for (size_t j = 0; j <= n; j++)
-		row[j] = j;
-	for (size_t i = 1; a[i - 1] != '\0'; i++) {
-		size_t diagonal = row[0];
+	for (size_t j = 0; j <= n_b; j++)
+		rows[0][j] = (unsigned)j;
+	for (size_t i = 1; i <= n_a; i++) {
+		unsigned *now = rows[i % 3];
+		const unsigned *before = rows[(i + 2) % 3], *two_before = rows[(i + 1) % 3];
 
-		row[0] = i;
-		for (size_t j = 1; j <= n; j++) {
-			const size_t above = row[j];
-			size_t best = diagonal + (a[i - 1] != b[j - 1]);
+		now[0] = (unsigned)i;
+		for (size_t j = 1; j <= n_b; j++) {
+			unsigned best = before[j - 1] + (a[i - 1] != b[j - 1]);
 
-			if (above + 1 < best)
-				best = above + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			diagonal = above;
-			row[j] = best;
+			best = before[j] + 1 < best ? before[j] + 1 : best;
+			best = now[j - 1] + 1 < best ? now[j - 1] + 1 : best;
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+			    two_before[j - 2] + 1 < best)
+				best = two_before[j - 2] + 1;
+			now[j] = best;
 		}
 	}
-	return row[n];
+	return rows[n_a % 3][n_b];
+}
+
+/* The word of the comma list that is nearest to `text`, whatever its case. False: all its letters would change. */
+static bool nearest_word_of(const char *list, const char *text, char *ret, size_t bytes)
+{
+	char given[WARPSPAN_WORD_CHARACTERS], word[WARPSPAN_WORD_CHARACTERS];
+	unsigned least = (unsigned)strnlen(text, sizeof(given) - 1);
+	bool found = false;
+
+	for (size_t i = 0; i < sizeof(given); i++)
+		given[i] = (char)(i < least ? tolower((unsigned char)text[i]) : '\0');
+	for (;; list += strcspn(list, ",") + 1) {
+		const size_t n = strcspn(list, ",");
+		unsigned distance;
+
+		(void)snprintf(word, sizeof(word), "%.*s", (int)n, list);
+		distance = warpspan_edit_distance(given, word);
+		if (distance < least) {
+			least = distance;
+			found = snprintf(ret, bytes, "%s", word) < (int)bytes;
+		}
+		if (list[n] == '\0')
+			return found;
+	}
+}
+
+/* Each word of the list replaced by the nearest; "none" next to others is left out. */
+static bool nearest_formats(const char *range, const char *text, char *ret, size_t bytes)
+{
+	char given[WARPSPAN_WORD_CHARACTERS], word[WARPSPAN_WORD_CHARACTERS];
+	size_t used = 0;
+
+	ret[0] = '\0';
+	for (;; text += strcspn(text, ",") + 1) {
+		const size_t n = strcspn(text, ",");
+
+		(void)snprintf(given, sizeof(given), "%.*s", (int)(n < sizeof(given) ? n : sizeof(given) - 1), text);
+		if (nearest_word_of(range, given, word, sizeof(word)) && strcmp(word, "none") != 0 &&
+		    find_word(ret, word, strlen(word)) < 0 && used + strlen(word) + 2 < bytes)
+			used += (size_t)snprintf(ret + used, bytes - used, "%s%s", used != 0 ? "," : "", word);
+		if (text[n] == '\0')
+			break;
+	}
+	return used != 0;
+}
+
+/* The bound that was passed, or the number that the text begins with. */
+static bool nearest_number(const char *range, const char *text, bool suffixes, char *ret, size_t bytes)
+{
+	const size_t n_least = strcspn(range, ".");
+	uint64_t least, most, value = 0;
+	const char *rest, *end;
+	bool above;
+
+	if (!parse_number(range, suffixes, &least, &rest) || !parse_number(rest + 2, suffixes, &most, &end))
+		return false;
+	while (*text == ' ')
+		text++;
+	above = text[0] >= '0' && text[0] <= '9' && !parse_number(text, suffixes, &value, &rest);
+	if (!above && text[0] != '-' && (!parse_number(text, suffixes, &value, &rest) || *rest == '.'))
+		return false; /* not a number, or a fraction of what nobody knows */
+	if (above || value > most)
+		return snprintf(ret, bytes, "%s", range + n_least + 2) < (int)bytes;
+	if (value < least || text[0] == '-')
+		return snprintf(ret, bytes, "%.*s", (int)n_least, range) < (int)bytes;
+	return snprintf(ret, bytes, "%.*s", (int)(rest - text), text) < (int)bytes;
+}
+
+static bool nearest_flag(const char *text, char *ret, size_t bytes)
+{
+	static const char *const words[][2] = { { "no", "0" },  { "off", "0" }, { "false", "0" },
+						{ "yes", "1" }, { "on", "1" },  { "true", "1" } };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcasecmp(text, words[i][0]) == 0)
+			return snprintf(ret, bytes, "%s", words[i][1]) < (int)bytes;
+	return nearest_number("0..1", text, false, ret, bytes);
+}
+
+bool warpspan_setting_nearest_value(const struct warpspan_setting_info *info, const char *text, char *ret_value,
+				    size_t bytes)
+{
+	switch (info->type) {
+	case WARPSPAN_SETTING_TEXT:
+		return false;
+	case WARPSPAN_SETTING_FORMATS:
+		return nearest_formats(info->range, text, ret_value, bytes);
+	case WARPSPAN_SETTING_BYTES:
+		return nearest_number(info->range, text, true, ret_value, bytes);
+	case WARPSPAN_SETTING_COUNT:
+		return nearest_number(info->range, text, false, ret_value, bytes);
+	case WARPSPAN_SETTING_FLAG:
+		return nearest_flag(text, ret_value, bytes);
+	case WARPSPAN_SETTING_LEVEL:
+		return nearest_word_of(info->range, text, ret_value, bytes);
+	}
+	return false;
 }
 
 const struct warpspan_setting_info *warpspan_setting_nearest(const char *name)
 {
 	const struct warpspan_setting_info *nearest = NULL;
-	size_t least = SIZE_MAX;
+	unsigned least = UINT_MAX;
 
-	if (strlen(name) >= NAME_BYTES)
+	if (strlen(name) >= WARPSPAN_WORD_CHARACTERS)
 		return NULL;
 	for (unsigned i = 0; i < WARPSPAN_N_SETTINGS; i++) {
-		const size_t distance = edit_distance(name, warpspan_setting_infos[i].name);
+		const unsigned distance = warpspan_edit_distance(name, warpspan_setting_infos[i].name);
 
 		if (distance < least) {
 			least = distance;
@@ -255,11 +352,23 @@ const struct warpspan_setting_info *warpspan_setting_nearest(const char *name)
 static void complain_value(const struct warpspan_setting_info *info, const char *text,
 			   warpspan_settings_complain *complain, void *context)
 {
-	char sentence[512];
+	char sentence[512], nearest[64];
+	const bool near = warpspan_setting_nearest_value(info, text, nearest, sizeof(nearest));
 
-	(void)snprintf(sentence, sizeof(sentence), "%s='%.64s' is not valid (%s): using %s", info->name, text,
-		       info->range, info->default_text);
+	(void)snprintf(sentence, sizeof(sentence), "%s='%.64s' is not valid (%s)%s%s: using %s", info->name, text,
+		       info->range, near ? "; the nearest is " : "", near ? nearest : "", info->default_text);
 	complain(context, sentence);
+}
+
+/* What WARPSPAN_ names mean something to a compiler. */
+static const char *const macros[] = { "WARPSPAN_DISABLE" };
+
+static bool is_macro(const char *name)
+{
+	for (size_t i = 0; i < sizeof(macros) / sizeof(macros[0]); i++)
+		if (strcmp(name, macros[i]) == 0)
+			return true;
+	return false;
 }
 
 static void complain_names(warpspan_settings_complain *complain, void *context)
@@ -267,7 +376,7 @@ static void complain_names(warpspan_settings_complain *complain, void *context)
 	for (char **at = environ; at != NULL && *at != NULL; at++) {
 		const size_t length = strcspn(*at, "=");
 		const struct warpspan_setting_info *nearest;
-		char name[NAME_BYTES];
+		char name[WARPSPAN_WORD_CHARACTERS + 1];
 		char sentence[512];
 		bool known = false;
 
@@ -279,6 +388,14 @@ static void complain_names(warpspan_settings_complain *complain, void *context)
 		if (known)
 			continue;
 		(void)snprintf(name, sizeof(name), "%.*s", (int)(length < INT_MAX ? length : INT_MAX), *at);
+		if (is_macro(name)) {
+			(void)snprintf(sentence, sizeof(sentence),
+				       "%s has no effect on a program that is built; it is a macro for compiling its "
+				       "kernels: -D%s",
+				       name, name);
+			complain(context, sentence);
+			continue;
+		}
 		nearest = warpspan_setting_nearest(name);
 		(void)snprintf(sentence, sizeof(sentence), "%s is not a setting and has no effect; %s%s", name,
 			       nearest != NULL ? "the nearest is " : "`warpspan settings` lists them",

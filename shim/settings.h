@@ -68,6 +68,11 @@ extern const struct warpspan_setting_info warpspan_setting_infos[WARPSPAN_N_SETT
 /* Receives one sentence without newline about a variable that is unknown or has a bad value. */
 typedef void warpspan_settings_complain(void *context, const char *text);
 
+/* How many characters must be put in, taken out, replaced or swapped with their neighbour to make one word of the
+ * other. Of longer words the first WARPSPAN_WORD_CHARACTERS count. Any thread. */
+#define WARPSPAN_WORD_CHARACTERS 64u
+unsigned warpspan_edit_distance(const char *a, const char *b);
+
 /* Fills *ret_settings from the environment; what is absent or bad gets its default. `complain` may be NULL. In a
  * program that runs with more rights than its caller the environment is not read at all. */
 void warpspan_settings_read(struct warpspan_settings *ret_settings, warpspan_settings_complain *complain,
@@ -78,6 +83,10 @@ const char *warpspan_setting_get(const struct warpspan_setting_info *info);
 
 /* Whether `text` is a good value for the setting. */
 bool warpspan_setting_valid(const struct warpspan_setting_info *info, const char *text);
+
+/* The good value nearest to a bad one, as text; false: none is near. `bytes` >= 32. */
+bool warpspan_setting_nearest_value(const struct warpspan_setting_info *info, const char *text, char *ret_value,
+				    size_t bytes);
 
 /* The setting whose name (with the prefix) is nearest to `name`; NULL when none is near. */
 const struct warpspan_setting_info *warpspan_setting_nearest(const char *name);

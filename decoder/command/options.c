@@ -4,6 +4,7 @@
  * is misspelt.
  */
 #include "command.h"
+#include "settings.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -193,33 +194,6 @@ const char *options_capture(const struct options *options)
 	return NULL;
 }
 
-/* Levenshtein distance with transpositions of neighbours. */
-static unsigned edit_distance(const char *a, const char *b)
-{
-	unsigned rows[3][MOST_WORD_BYTES + 1];
-	const size_t n_a = strnlen(a, MOST_WORD_BYTES), n_b = strnlen(b, MOST_WORD_BYTES);
-
-	for (size_t j = 0; j <= n_b; j++)
-		rows[0][j] = (unsigned)j;
-	for (size_t i = 1; i <= n_a; i++) {
-		unsigned *now = rows[i % 3];
-		const unsigned *before = rows[(i + 2) % 3], *two_before = rows[(i + 1) % 3];
-
-		now[0] = (unsigned)i;
-		for (size_t j = 1; j <= n_b; j++) {
-			unsigned best = before[j - 1] + (a[i - 1] != b[j - 1]);
-
-			best = before[j] + 1 < best ? before[j] + 1 : best;
-			best = now[j - 1] + 1 < best ? now[j - 1] + 1 : best;
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-			    two_before[j - 2] + 1 < best)
-				best = two_before[j - 2] + 1;
-			now[j] = best;
-		}
-	}
-	return rows[n_a % 3][n_b];
-}
-
 const char *nearest_word(const char *word, const char *const *candidates, unsigned n_candidates)
 {
 	const size_t length = strlen(word);
@@ -229,7 +203,7 @@ const char *nearest_word(const char *word, const char *const *candidates, unsign
 	for (unsigned i = 0; i < n_candidates; i++) {
 		if (length >= 2 && strncmp(candidates[i], word, length) == 0)
 			return candidates[i];
-		const unsigned distance = edit_distance(word, candidates[i]);
+		const unsigned distance = warpspan_edit_distance(word, candidates[i]);
 		if (distance <= least && (!best || distance < least)) {
 			best = candidates[i];
 			least = distance;

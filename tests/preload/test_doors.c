@@ -612,7 +612,8 @@ static void a_nearly_full_device_gets_a_smaller_buffer(void **state)
 {
 	struct warpspan_model *model;
 
-	goes_on_unprofiled("plain", "SIMGPU_FAULT=" FAULT "," FAULT "," FAULT, "the device is nearly full");
+	goes_on_unprofiled("plain", "SIMGPU_FAULT=" FAULT "," FAULT "," FAULT,
+			   "of device memory for records: they get");
 	model = load("out");
 	holds_launches(model, 4);
 	warpspan_model_destroy(model);

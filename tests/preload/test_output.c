@@ -52,6 +52,15 @@ static void the_extension_is_given_once(void **state)
 	assert_string_equal(expand("/x/a"), "/x/a");
 }
 
+static void a_folder_gets_the_default_name(void **state)
+{
+	char expected[64];
+
+	(void)snprintf(expected, sizeof(expected), "/x/warpspan-%d-3", (int)getpid());
+	assert_string_equal(expand("/x/"), expected);
+	assert_string_equal(expand("/x/.wspan"), expected);
+}
+
 static void a_relative_path_becomes_absolute(void **state)
 {
 	char expected[WARPSPAN_TEXT_BYTES];
@@ -112,6 +121,7 @@ int main(void)
 		cmocka_unit_test(fields_are_filled_in),
 		cmocka_unit_test(the_rank_is_that_of_the_launcher),
 		cmocka_unit_test(the_extension_is_given_once),
+		cmocka_unit_test(a_folder_gets_the_default_name),
 		cmocka_unit_test(a_relative_path_becomes_absolute),
 		cmocka_unit_test(a_bad_template_is_refused),
 		cmocka_unit_test(segments_of_shapes_no_launch_had_are_dropped),

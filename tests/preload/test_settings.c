@@ -63,7 +63,7 @@ static void bad_sizes_are_refused(void **state)
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_int_equal(read_with("WARPSPAN_BUFFER", bad[i]).buffer, 64 << 20);
 		assert_non_null(strstr(complaints, "WARPSPAN_BUFFER="));
-		assert_non_null(strstr(complaints, "64K..256G"));
+		assert_non_null(strstr(complaints, "64K..32G"));
 	}
 }
 
@@ -90,6 +90,66 @@ static void flags_and_levels(void **state)
 	assert_int_equal(read_with("WARPSPAN_LOG", "debug").log, WARPSPAN_LOG_DEBUG);
 	assert_int_equal(read_with("WARPSPAN_LOG", "none").log, WARPSPAN_LOG_NONE);
 	assert_int_equal(read_with("WARPSPAN_EVENTS_PER_WARP", "100").events_per_warp, 100);
+}
+
+static void a_bad_value_gets_the_nearest_good_one(void **state)
+{
+	static const struct {
+		const char *name, *bad, *near; /* NULL: none is near */
+	} values[] = {
+		{ "WARPSPAN_FORMAT", "perfetto", "pftrace" },
+		{ "WARPSPAN_FORMAT", "PFTRACE,jsn", "pftrace,json" },
+		{ "WARPSPAN_FORMAT", "none,json", "json" },
+		{ "WARPSPAN_FORMAT", "json,,json", "json" },
+		{ "WARPSPAN_FORMAT", "xyz", NULL },
+		{ "WARPSPAN_BUFFER", "63K", "64K" },
+		{ "WARPSPAN_BUFFER", "257G", "32G" },
+		{ "WARPSPAN_BUFFER", "99999999999999999999", "32G" },
+		{ "WARPSPAN_BUFFER", "-5", "64K" },
+		{ "WARPSPAN_BUFFER", "64MB", "64M" },
+		{ "WARPSPAN_BUFFER", "1.5M", NULL },
+		{ "WARPSPAN_BUFFER", "big", NULL },
+		{ "WARPSPAN_EVENTS_PER_WARP", "4194305", "4194304" },
+		{ "WARPSPAN_REPORT", "yes", "1" },
+		{ "WARPSPAN_REPORT", "False", "0" },
+		{ "WARPSPAN_REPORT", "2", "1" },
+		{ "WARPSPAN_LOG", "Warning", "warn" },
+	};
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		char wanted[128];
+
+		(void)read_with(values[i].name, values[i].bad);
+		if (values[i].near == NULL) {
+			assert_non_null(strstr(complaints, "is not valid"));
+			assert_null(strstr(complaints, "nearest"));
+			continue;
+		}
+		(void)snprintf(wanted, sizeof(wanted), "; the nearest is %s: using ", values[i].near);
+		if (strstr(complaints, wanted) == NULL)
+			fail_msg("'%s' is not in: %s", wanted, complaints);
+		(void)read_with(values[i].name, values[i].near);
+		assert_string_equal(complaints, "");
+	}
+}
+
+static void a_macro_is_no_setting(void **state)
+{
+	(void)read_with("WARPSPAN_DISABLE", "1");
+	assert_non_null(strstr(complaints, "-DWARPSPAN_DISABLE"));
+	assert_null(strstr(complaints, "nearest"));
+}
+
+static void words_are_as_far_apart_as_their_edits(void **state)
+{
+	static char word[200];
+
+	assert_int_equal(warpspan_edit_distance("", ""), 0);
+	assert_int_equal(warpspan_edit_distance("abc", ""), 3);
+	assert_int_equal(warpspan_edit_distance("report", "reprot"), 1);
+	assert_int_equal(warpspan_edit_distance("kitten", "sitting"), 3);
+	memset(word, 'a', sizeof(word) - 1);
+	assert_int_equal(warpspan_edit_distance(word, "b"), WARPSPAN_WORD_CHARACTERS);
 }
 
 static void unknown_names_get_the_nearest(void **state)
@@ -128,10 +188,17 @@ static void a_text_that_is_too_long_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(defaults_are_good_values),   cmocka_unit_test(sizes_take_suffixes),
-		cmocka_unit_test(bad_sizes_are_refused),      cmocka_unit_test(formats_are_a_list),
-		cmocka_unit_test(flags_and_levels),           cmocka_unit_test(unknown_names_get_the_nearest),
-		cmocka_unit_test(empty_is_as_good_as_absent), cmocka_unit_test(a_text_that_is_too_long_is_refused),
+		cmocka_unit_test(a_bad_value_gets_the_nearest_good_one),
+		cmocka_unit_test(a_macro_is_no_setting),
+		cmocka_unit_test(words_are_as_far_apart_as_their_edits),
+		cmocka_unit_test(defaults_are_good_values),
+		cmocka_unit_test(sizes_take_suffixes),
+		cmocka_unit_test(bad_sizes_are_refused),
+		cmocka_unit_test(formats_are_a_list),
+		cmocka_unit_test(flags_and_levels),
+		cmocka_unit_test(unknown_names_get_the_nearest),
+		cmocka_unit_test(empty_is_as_good_as_absent),
+		cmocka_unit_test(a_text_that_is_too_long_is_refused),
 	};
 
 	return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
