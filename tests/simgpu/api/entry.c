@@ -72,7 +72,7 @@ static const struct entry_info entries[N_ENTRIES] = {
 
 /* --- settings of this file --- */
 
-enum { MAX_FAULTS = 32 };
+enum { MAX_FAULTS = 32, OLDEST_DRIVER_VERSION = 10000 };
 
 struct fault {
 	enum entry entry;
@@ -162,25 +162,33 @@ static void missing_read(void)
 	free(text);
 }
 
+/* "11.5" */
+static bool version_parse(const char *text, int *ret_version)
+{
+	int major, minor, version;
+	char rest;
+
+	if (sscanf(text, "%2d.%1d%c", &major, &minor, &rest) != 2)
+		return false;
+	version = major * 1000 + minor * 10;
+	if (version < OLDEST_DRIVER_VERSION || version > SIMGPU_DRIVER_VERSION)
+		return false;
+	*ret_version = version;
+	return true;
+}
+
 static void settings_read(void)
 {
-	const char *calls = getenv("SIMGPU_CALLS"), *version = getenv("SIMGPU_DRIVER_VERSION");
+	const char *calls = getenv("SIMGPU_CALLS"), *version = getenv("SIMGPU_DRIVER");
 
 	if (calls && *calls) {
 		calls_fd = open(calls, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 		if (calls_fd < 0)
 			driver_note("SIMGPU_CALLS: '%s': %s; calls are not logged", calls, strerror(errno));
 	}
-	if (version) {
-		char *end;
-		long value = strtol(version, &end, 10);
-
-		if (*end != '\0' || value < 11030 || value > SIMGPU_DRIVER_VERSION)
-			driver_note("SIMGPU_DRIVER_VERSION: '%s' ignored, 11030 to %d is possible", version,
-				    SIMGPU_DRIVER_VERSION);
-		else
-			driver_version = (int)value;
-	}
+	if (version && *version && !version_parse(version, &driver_version))
+		driver_note("SIMGPU_DRIVER: '%s' ignored, 10.0 to %d.%d is possible", version,
+			    SIMGPU_DRIVER_VERSION / 1000, SIMGPU_DRIVER_VERSION % 1000 / 10);
 	faults_read();
 	missing_read();
 }
@@ -240,6 +248,9 @@ static CUresult call_enter(enum entry entry, const char *suffix, enum gate gate)
 		call_log(entries[entry].symbol, suffix, "");
 	if (atomic_load_explicit(&driver.is_dead, memory_order_acquire))
 		return CUDA_ERROR_DEINITIALIZED;
+	/* Found by dlsym() all the same, unless the library is the one in lib_old. */
+	if (entries[entry].since > driver_version)
+		return CUDA_ERROR_NOT_SUPPORTED;
 	if (n_faults) {
 		result = call_fault(entry);
 		if (result != CUDA_SUCCESS)

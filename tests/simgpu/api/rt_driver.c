@@ -34,13 +34,27 @@ static void find(PFN_cuGetProcAddress_v12000 get, const char *name, int version,
 	memcpy(ret_slot, &function, sizeof(function));
 }
 
+/* A driver of an older major version does not do; of an older minor one it does. */
+static cudaError_t version_check(void)
+{
+	int version;
+	CUresult result = DRIVER(cuInit)(0);
+
+	if (result == CUDA_SUCCESS)
+		result = DRIVER(cuDriverGetVersion)(&version);
+	if (result == CUDA_SUCCESS && version / 1000 < RUNTIME_VERSION / 1000)
+		return cudaErrorInsufficientDriver;
+	return rt_error(result);
+}
+
 static cudaError_t table_fill(PFN_cuGetProcAddress_v12000 get)
 {
 	CUdriverProcAddressQueryResult status;
 	void *function = NULL;
 
 	get("", &function, 0, CU_GET_PROC_ADDRESS_DEFAULT, &status);
-	get("cuGetProcAddress", &function, 11030, CU_GET_PROC_ADDRESS_DEFAULT, &status);
+	if (get("cuGetProcAddress", &function, 11030, CU_GET_PROC_ADDRESS_DEFAULT, &status) != CUDA_SUCCESS)
+		return cudaErrorInsufficientDriver;
 	function = NULL;
 	if (get("cuGetProcAddress", &function, 12000, CU_GET_PROC_ADDRESS_DEFAULT, &status) == CUDA_SUCCESS && function)
 		memcpy(&get, &function, sizeof(get));
@@ -53,7 +67,7 @@ static cudaError_t table_fill(PFN_cuGetProcAddress_v12000 get)
 		driver_functions.name[1] = driver_functions.name[0];
 #include "rt_driver.def"
 #undef DRIVER_FUNCTION
-	return rt_error(DRIVER(cuInit)(0));
+	return version_check();
 }
 
 static void load(void)

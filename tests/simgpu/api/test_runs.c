@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 static const char *source_root, *programs;
+static char old_path[4096];
 
 static const char *program(const char *name)
 {
@@ -190,12 +191,28 @@ static void no_device_is_an_error_code(void **state)
 	run_result_finish(&result);
 }
 
+/* The runtime of 13 refuses it; a program of the driver's own finds what there was then, and no more. */
 static void an_old_driver_lacks_new_functions(void **state)
 {
-	struct run run = { .arguments = { program("launches") }, .environment = { "SIMGPU_DRIVER_VERSION=11080" } };
+	struct run run = { .arguments = { program("launches") }, .environment = { "SIMGPU_DRIVER=11.8" } };
+	struct run old = { .arguments = { program("old_driver"), "11050", "old" },
+			   .environment = { "SIMGPU_DRIVER=11.5", old_path } };
+	struct run newer = { .arguments = { program("old_driver"), "12040", "new" },
+			     .environment = { "SIMGPU_DRIVER=12.4" } };
+	struct run bad = { .arguments = { program("old_driver"), "13000", "new" },
+			   .environment = { "SIMGPU_DRIVER=9" } };
 	struct run_result result;
 
+	snprintf(old_path, sizeof(old_path), "LD_LIBRARY_PATH=%s/../lib_old", programs);
 	run_expecting(&run, 1, &result);
+	assert_non_null(strstr(result.err, "is 35, not 0"));
+	run_result_finish(&result);
+	run_expecting(&old, 0, &result);
+	run_result_finish(&result);
+	run_expecting(&newer, 0, &result);
+	run_result_finish(&result);
+	run_expecting(&bad, 0, &result);
+	assert_non_null(strstr(result.err, "SIMGPU_DRIVER: '9' ignored, 10.0 to 13.0 is possible"));
 	run_result_finish(&result);
 }
 
