@@ -50,17 +50,21 @@ static const char *kernel_name(const struct warpspan_model *model, uint32_t kern
 	return text_elide(shown, bytes, model->kernels[kernel].demangled, NAME_COLUMNS);
 }
 
-/* "WARPSPAN_BUFFER=36M WARPSPAN_EVENTS_PER_WARP=96" */
-static const char *sufficient_settings(const struct warpspan_model *model, char *text, size_t bytes)
+/* "WARPSPAN_BUFFER=36M WARPSPAN_EVENTS_PER_WARP=96": those of the two that must change. Returns how many. */
+static unsigned sufficient_settings(const struct warpspan_model *model, char *text, size_t bytes)
 {
-	char size[TEXT_NUMBER_BYTES];
+	char size[TEXT_NUMBER_BYTES], number[TEXT_NUMBER_BYTES];
+	bool buffer, events;
 	uint64_t buffer_bytes;
-	uint32_t events;
+	uint32_t words;
 
-	warpspan_model_sufficient(model, &buffer_bytes, &events);
-	snprintf(text, bytes, "WARPSPAN_BUFFER=%s WARPSPAN_EVENTS_PER_WARP=%" PRIu32,
-		 text_size_setting(size, buffer_bytes), events);
-	return text;
+	warpspan_model_sufficient(model, &buffer_bytes, &words);
+	warpspan_model_to_change(model, &buffer, &events);
+	snprintf(number, sizeof(number), "%" PRIu32, words);
+	snprintf(text, bytes, "%s%s%s%s%s", buffer ? "WARPSPAN_BUFFER=" : "",
+		 buffer ? text_size_setting(size, buffer_bytes) : "", buffer && events ? " " : "",
+		 events ? "WARPSPAN_EVENTS_PER_WARP=" : "", events ? number : "");
+	return (unsigned)buffer + (unsigned)events;
 }
 
 static void space_of_kernel(const struct warpspan_model *model, const struct warpspan_lost *lost, FILE *out,
@@ -99,8 +103,9 @@ bool failures_space(const struct warpspan_model *model, FILE *out, unsigned colu
 		space_of_kernel(model, &model->lost[i], out, columns);
 	if (model->n_lost > MOST_SHOWN)
 		fprintf(out, "  and %" PRIu32 " more kernels\n", model->n_lost - MOST_SHOWN);
-	fprintf(out, "  These settings would have sufficed:\n    %s\n",
-		sufficient_settings(model, settings, sizeof(settings)));
+	const unsigned n_settings = sufficient_settings(model, settings, sizeof(settings));
+	fprintf(out, "  %s would have sufficed:\n    %s\n", n_settings == 1 ? "This setting" : "These settings",
+		settings);
 	return true;
 }
 
@@ -453,8 +458,8 @@ static void append_space(const struct warpspan_model *model, char *text, size_t 
 		n += snprintf(part + n, sizeof(part) - (size_t)n, " in %s%s",
 			      kernel_name(model, model->lost[0].kernel, name, sizeof(name)),
 			      model->n_lost > 1 ? " and others" : "");
-	snprintf(part + n, sizeof(part) - (size_t)n, ", %s would have sufficed",
-		 sufficient_settings(model, settings, sizeof(settings)));
+	sufficient_settings(model, settings, sizeof(settings));
+	snprintf(part + n, sizeof(part) - (size_t)n, ", %s would have sufficed", settings);
 	append(text, bytes, part);
 }
 

@@ -148,6 +148,13 @@ void losses_finish(struct losses *losses)
 #define KIB          ((uint64_t)1 << 10)
 #define MIB          ((uint64_t)1 << 20)
 
+static uint64_t rounded_up(uint64_t bytes)
+{
+	const uint64_t unit = bytes < MIB ? 4 * KIB : MIB;
+
+	return (bytes + unit - 1) / unit * unit;
+}
+
 void warpspan_model_sufficient(const struct warpspan_model *model, uint64_t *ret_buffer_bytes,
 			       uint32_t *ret_events_per_warp)
 {
@@ -179,8 +186,23 @@ void warpspan_model_sufficient(const struct warpspan_model *model, uint64_t *ret
 		bytes = there_was;
 	if (bytes < BUFFER_LEAST)
 		bytes = BUFFER_LEAST;
-	const uint64_t unit = bytes < MIB ? 4 * KIB : MIB;
-	bytes = (bytes + unit - 1) / unit * unit;
+	bytes = rounded_up(bytes);
 	*ret_buffer_bytes = bytes < BUFFER_MOST ? bytes : BUFFER_MOST;
 	*ret_events_per_warp = words;
+}
+
+void warpspan_model_to_change(const struct warpspan_model *model, bool *ret_buffer, bool *ret_events)
+{
+	uint64_t buffer_bytes;
+	uint32_t events;
+
+	warpspan_model_sufficient(model, &buffer_bytes, &events);
+	const bool lost = events != 0;
+	/* An odd number asked for was rounded up, like the one advised. */
+	const uint64_t asked = (uint64_t)model->words_asked + model->words_asked % 2;
+	*ret_buffer = lost && buffer_bytes > rounded_up(2 * model->arena_bytes);
+	*ret_events = lost && events != asked;
+	/* Both are what they should have been: the estimate was wrong, and more room is the only advice left. */
+	if (lost && !*ret_buffer && !*ret_events)
+		*ret_buffer = *ret_events = true;
 }

@@ -255,5 +255,8 @@ struct warpspan_model *warpspan_model_destroy(struct warpspan_model *model);
 /* The settings under which this capture would have lost nothing, 0 when nothing was lost. */
 void warpspan_model_sufficient(const struct warpspan_model *model, uint64_t *ret_buffer_bytes,
 			       uint32_t *ret_events_per_warp);
+/* Which of the two a user would have to change; the other one is in force already, or the default does. Both false
+ * only when nothing was lost. */
+void warpspan_model_to_change(const struct warpspan_model *model, bool *ret_buffer, bool *ret_events);
 
 #endif

@@ -338,6 +338,7 @@ static void add_lost(struct builder *builder, cJSON *root)
 	cJSON *lost = add_object(builder, root, "lost");
 	uint64_t buffer_bytes;
 	uint32_t events;
+	bool change_buffer, change_events;
 
 	add_count(builder, lost, "records", model->n_lost_records);
 	add_count(builder, lost, "warps", model->n_lost_warps);
@@ -362,6 +363,12 @@ static void add_lost(struct builder *builder, cJSON *root)
 	cJSON *sufficient = add_object(builder, lost, "sufficient");
 	add_count(builder, sufficient, "buffer", buffer_bytes);
 	add_count(builder, sufficient, "events_per_warp", events);
+	warpspan_model_to_change(model, &change_buffer, &change_events);
+	cJSON *change = add_array(builder, sufficient, "change");
+	if (change_buffer)
+		add(builder, change, NULL, cJSON_CreateString("WARPSPAN_BUFFER"));
+	if (change_events)
+		add(builder, change, NULL, cJSON_CreateString("WARPSPAN_EVENTS_PER_WARP"));
 }
 
 static void add_unpaired(struct builder *builder, cJSON *root)

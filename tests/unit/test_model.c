@@ -204,11 +204,19 @@ static void what_found_no_room_is_counted_by_kernel(void **state)
 	warpspan_model_sufficient(model, &buffer, &events);
 	assert_int_equal(events, 42);
 	assert_int_equal(buffer, 64 << 20); /* what there was would do, with that many events */
+	bool change_buffer = true, change_events = false;
+	warpspan_model_to_change(model, &change_buffer, &change_events);
+	assert_true(!change_buffer && change_events);
 	/* 3 segments and 1003 warps without one, of 96 + 8 * 42 bytes, and an arena's header; twice; in steps of 4 KiB
 	 */
 	model->arena_bytes = 0;
 	warpspan_model_sufficient(model, &buffer, &events);
 	assert_int_equal(buffer, (2 * (256 + 1006 * (96 + 8 * 42)) + 4095) / 4096 * 4096);
+	warpspan_model_to_change(model, &change_buffer, &change_events);
+	assert_true(change_buffer && change_events);
+	model->words_asked = 41; /* in force as 42 */
+	warpspan_model_to_change(model, &change_buffer, &change_events);
+	assert_true(change_buffer && !change_events);
 	warpspan_model_destroy(model);
 	builder_destroy(b);
 }
@@ -247,6 +255,9 @@ static void nothing_lost_asks_for_no_setting(void **state)
 	warpspan_model_sufficient(model, &buffer, &events);
 	assert_int_equal(buffer, 0);
 	assert_int_equal(events, 0);
+	bool change_buffer = true, change_events = true;
+	warpspan_model_to_change(model, &change_buffer, &change_events);
+	assert_true(!change_buffer && !change_events);
 	warpspan_model_destroy(model);
 	builder_destroy(b);
 }
