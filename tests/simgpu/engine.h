@@ -12,8 +12,9 @@
  * whatever else runs on the machine. Launches that overlap in time do not contend for SMs: simgpu models what
  * a program can observe, not how fast a GPU is.
  *
- * Threads. Everything here may be called from any thread. sim_launch() runs the whole grid on the calling thread
- * and returns when it ended, so concurrent launches are concurrent threads; PTX atomics are atomic between them.
+ * Threads. Everything here may be called from any thread. sim_launch() runs the grid on the calling thread, joined by
+ * others of its own when the kernel allows it (SIMGPU_THREADS), and returns when it ended, so concurrent launches are
+ * concurrent threads; PTX atomics are atomic between them.
  */
 #ifndef SIMGPU_ENGINE_H
 #define SIMGPU_ENGINE_H
@@ -44,6 +45,7 @@ struct sim_config {
 	uint32_t shared_bytes_per_sm;
 	uint32_t shared_bytes_per_block;       /* without opt-in: 48 KiB */
 	uint32_t shared_bytes_per_block_optin; /* with it */
+	uint32_t n_threads;                    /* that run grids: SIMGPU_THREADS, 0 = as many as cores */
 	const struct sim_profile *profile;     /* the device it passes for, SIMGPU_DEVICE; NULL = none in particular */
 };
 

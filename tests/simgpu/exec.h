@@ -2,8 +2,11 @@
  *
  * exec.h - a running grid: launch, clusters, blocks, warps, frames; and what the executor's files share.
  *
- * One sim_launch() is one thread and owns everything here; only device memory, the device's stop flag and host memory
- * are shared with other threads.
+ * A launch is divided into domains: the SMs whose events run in one order, by one thread at a time. Most launches are
+ * one domain. A kernel whose blocks cannot see each other (ptx_share.c) has a domain for each SM, so that several
+ * threads can run it; they meet only where a block ends and the next one starts (dispatch.c). What belongs to a domain
+ * is touched by the thread that runs it; what belongs to the launch is fixed while it runs, or under dispatch.c's lock.
+ * Device memory, the device's stop flag and host memory are shared with all.
  *
  * Lanes of a warp. Each has a program counter and a frame; those that agree run together as the group `active`. At a
  * choice the group in the deepest call with the lowest program counter runs first, which makes lanes that left a
@@ -37,15 +40,22 @@
 #define SIM_WORKSPACE_OFFSET (1u << 31)
 
 struct sim_launch_state;
+struct sim_domain;
 struct sim_block;
+
+enum sim_event_kind { EVENT_DEFERRED, EVENT_BLOCK_END, EVENT_WARP };
 
 /* Something that happens at a point of simulated time; the queue orders by (time, order). */
 struct sim_event {
 	uint64_t time; /* SIM_TIME_BITS */
 	uint32_t order;
 	uint32_t position; /* in the queue + 1; 0 = not queued */
-	bool is_warp;
+	enum sim_event_kind kind;
 };
+
+/* Bases of `order`: at one time completions come first, then ends of blocks by SM, then instructions by SM. */
+#define SIM_ORDER_BLOCK_END (1u << 30)
+#define SIM_ORDER_WARP      (1u << 31)
 
 /* The completion of asynchronous copies, as an mbarrier sees it. */
 struct sim_deferred {
@@ -95,6 +105,7 @@ struct sim_warp {
 	uint32_t carry; /* condition code, a bit per lane */
 
 	struct sim_launch_state *launch;
+	struct sim_domain *domain;
 	struct sim_block *block;
 	const struct sim_sm_clock *clock;
 	uint32_t index; /* in its block */
@@ -154,6 +165,7 @@ struct sim_cluster {
 };
 
 struct sim_block {
+	struct sim_event end; /* first: its last warp has ended; EVENT_BLOCK_END */
 	struct sim_launch_state *launch;
 	struct sim_cluster *cluster;
 	uint32_t rank; /* in its cluster */
@@ -171,6 +183,50 @@ struct sim_block {
 	struct sim_warp *warps;
 };
 
+struct sim_sm;
+
+enum sim_domain_stage {
+	DOMAIN_READY,
+	DOMAIN_RUNNING,
+	DOMAIN_ASKING, /* a block ended: is there another one? */
+	DOMAIN_HUNG,   /* every warp waits for another one */
+	DOMAIN_OVER,
+};
+
+/* SMs whose events run in one order. */
+struct sim_domain {
+	struct sim_launch_state *launch;
+	uint32_t first_sm; /* its only one, unless it is the only domain */
+
+	struct sim_range_cache cache;
+	struct sim_event **queue;
+	uint32_t n_queue, queue_capacity;
+	uint32_t next_deferred_order;
+	uint64_t now;      /* time of the event that runs */
+	uint32_t n_polls;  /* looks at what others write, waits that timed out, sleeps: since the last pause for them */
+	bool has_achieved; /* a store, a read-modify-write, the end of a block: since polls were last looked at */
+	uint64_t n_fruitless; /* polls since something was achieved */
+	uint64_t n_running_blocks;
+	uint64_t next_generation;
+	uint64_t end_time;
+	uint64_t trigger_time;  /* when the last block that did so far let dependents start */
+	enum sim_status status; /* not SIM_OK: it stopped at `now`, for the reason in `message` */
+	char message[256];
+	struct sim_truth truth;
+
+	struct sim_block *free_blocks, *all_blocks; /* all_blocks is linked by next_all */
+	struct sim_cluster *free_clusters, *all_clusters;
+	struct sim_deferred *free_deferred, *all_deferred;
+	struct sim_frame **free_frames; /* by function index */
+
+	/* Under dispatch.c's lock. */
+	enum sim_domain_stage stage;
+	uint64_t bound; /* it asks for nothing before this time */
+	bool has_grant; /* the block to start when it goes on */
+	uint64_t granted_cluster;
+	uint64_t granted_time;
+};
+
 struct sim_launch_state {
 	struct sim_device *device;
 	const struct ptx_function *function;
@@ -179,7 +235,6 @@ struct sim_launch_state {
 	struct sim_result *result;
 	uint32_t number; /* of the process's launches */
 	bool tells_truth;
-	struct sim_truth truth;
 	const uint8_t *params;
 	uint32_t params_bytes;
 	/* Of a cooperative launch: size and barrier, as %envreg1 and %envreg2 name it; zero at the start. */
@@ -187,26 +242,16 @@ struct sim_launch_state {
 	uint32_t cluster_shape[3];
 	uint32_t block_threads, block_warps, shared_bytes, dynamic_shared_offset;
 	bool is_cluster;
-
-	struct sim_range_cache cache;
-	struct sim_event **queue;
-	uint32_t n_queue, queue_capacity;
-	uint32_t next_deferred_order;
-
-	struct sim_sm *sms;
 	uint32_t cluster_blocks; /* per cluster */
-	uint64_t n_clusters, next_cluster;
-	uint64_t next_start_time;
-	uint64_t n_polls; /* waits that timed out, sleeps: see pace() */
-	uint64_t n_running_blocks;
-	uint64_t next_generation;
-	uint64_t end_time;
-	uint64_t trigger_time; /* when the last block that did so far let dependents start */
+	uint64_t n_clusters;
+	uint64_t host_start_ns;
 
-	struct sim_block *free_blocks, *all_blocks; /* all_blocks is linked by next_all */
-	struct sim_cluster *free_clusters, *all_clusters;
-	struct sim_deferred *free_deferred, *all_deferred;
-	struct sim_frame **free_frames; /* by function index */
+	struct sim_sm *sms; /* each belongs to its domain */
+	struct sim_domain *domains;
+	uint32_t n_domains;
+	/* Which cluster starts next, and when at the earliest: of the only domain, or under dispatch.c's lock. */
+	_Atomic uint64_t next_cluster;
+	uint64_t next_start_time;
 };
 
 /* --- warp.c: groups of lanes, frames, the instruction loop --- */
@@ -233,9 +278,9 @@ void warp_drop_frames(struct sim_warp *warp);
 /* Lanes that waited may go on: when no group runs, the warp is put back into the queue. */
 void warp_wake(struct sim_warp *warp, uint64_t cycle);
 /* The block lets dependent grids start at `time`, by saying so or by ending. */
-void launch_note_trigger(struct sim_launch_state *launch, struct sim_block *block, uint64_t time);
+void domain_note_trigger(struct sim_domain *domain, struct sim_block *block, uint64_t time);
 struct sim_frame *frame_take(struct sim_warp *warp, const struct ptx_function *function);
-void frame_release(struct sim_launch_state *state, struct sim_frame *frame);
+void frame_release(struct sim_domain *domain, struct sim_frame *frame);
 
 static inline uint32_t warp_runnable(const struct sim_warp *warp)
 {
@@ -246,6 +291,9 @@ static inline uint64_t warp_time(const struct sim_warp *warp, uint64_t cycle)
 {
 	return sim_clock_time(warp->clock, cycle);
 }
+
+/* exec_special.c: what happens at the warp's cycle, for SIMGPU_TRUTH. */
+void warp_tell_truth(struct sim_warp *warp, enum sim_truth_register reg, uint64_t value, uint32_t lanes);
 
 /* --- exec_warp.c: .sync instructions; exec_barrier.c: barriers --- */
 
@@ -267,15 +315,42 @@ struct sim_block *mbarrier_at(struct sim_warp *warp, const struct ptx_insn *insn
 /* One more arrival is missing in the running phase; false when the count is full. */
 bool mbarrier_expect_one_more(struct sim_block *block, uint32_t offset);
 /* An asynchronous copy is complete. */
-void mbarrier_deferred(struct sim_launch_state *state, const struct sim_deferred *deferred);
+void mbarrier_deferred(const struct sim_deferred *deferred);
 
-/* --- sm.c: the queue --- */
+/* --- queue.c: what happens next in a domain --- */
 
-bool queue_push(struct sim_launch_state *state, struct sim_event *event);
-void queue_remove(struct sim_launch_state *state, struct sim_event *event);
+/* False, with the domain's status set, when memory ran out. */
+bool queue_push(struct sim_domain *domain, struct sim_event *event);
+void queue_remove(struct sim_domain *domain, struct sim_event *event);
 /* A completion that fires at `time`; false when memory ran out. */
-bool queue_deferred(struct sim_launch_state *state, struct sim_block *block, uint64_t time, uint32_t address,
+bool queue_deferred(struct sim_domain *domain, struct sim_block *block, uint64_t time, uint32_t address,
 		    uint32_t arrivals, uint32_t bytes);
+
+/* --- sm.c: blocks on SMs, and running a domain --- */
+
+enum domain_stop { DOMAIN_STOP_PAUSE, DOMAIN_STOP_ASK, DOMAIN_STOP_HUNG, DOMAIN_STOP_OVER };
+
+/* What a wait that timed out, or a sleep, counts for as a poll. */
+#define POLLS_OF_A_WAIT 64
+/* How many blocks of the launch's shape fit on an SM. */
+uint32_t sm_capacity(const struct sim_launch_state *state);
+/* Starts clusters while there are any and they fit, from `time` on; false when memory ran out. For a launch of one
+ * domain, and at the start, when no thread runs any. */
+bool start_clusters(struct sim_launch_state *state, uint64_t time);
+bool clusters_left(struct sim_launch_state *state);
+/* The next cluster's number, and when it may start if its SM is free at `time`. */
+uint64_t take_cluster(struct sim_launch_state *state, uint64_t time, uint64_t *ret_time);
+/* Runs up to `n_events` events. ASK: a block has ended at `now`, and clusters may be left. */
+enum domain_stop domain_run(struct sim_domain *domain, uint64_t n_events);
+/* Ends the domain; of several reasons the first stands. */
+void domain_fail(struct sim_domain *domain, enum sim_status status, const char *message);
+bool domains_create(struct sim_launch_state *state, uint32_t n_domains);
+void domains_destroy(struct sim_launch_state *state);
+
+/* --- dispatch.c: the domains of a launch on the machine's cores --- */
+
+/* Runs every domain to its end, or to the first failure in simulated time. */
+void dispatch_run(struct sim_launch_state *state);
 
 static inline bool event_before(const struct sim_event *a, const struct sim_event *b)
 {

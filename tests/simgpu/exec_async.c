@@ -118,7 +118,7 @@ HANDLER(arrive_on_mbarrier)
 			warp_fault(warp, insn, lane, SIM_ILLEGAL_INSTRUCTION, "more arrivals than an mbarrier counts");
 			return;
 		}
-		if (!queue_deferred(warp->launch, block, warp_time(warp, ready), offset, 1, 0)) {
+		if (!queue_deferred(warp->domain, block, warp_time(warp, ready), offset, 1, 0)) {
 			warp_fault(warp, insn, lane, SIM_NO_MEMORY, "out of host memory");
 			return;
 		}
@@ -162,7 +162,7 @@ HANDLER(bulk_to_mbarrier)
 			return;
 		if (bytes > 0)
 			copy_lane(to, from, bytes);
-		if (!queue_deferred(warp->launch, block, warp_time(warp, bulk_ready(warp, bytes)), offset, 0, bytes)) {
+		if (!queue_deferred(warp->domain, block, warp_time(warp, bulk_ready(warp, bytes)), offset, 0, bytes)) {
 			warp_fault(warp, insn, lane, SIM_NO_MEMORY, "out of host memory");
 			return;
 		}
@@ -223,7 +223,7 @@ HANDLER(bulk_multicast)
 				return;
 			}
 			copy_lane(block->shared + to_offset, from, bytes);
-			if (!queue_deferred(warp->launch, block, warp_time(warp, bulk_ready(warp, bytes)), offset, 0,
+			if (!queue_deferred(warp->domain, block, warp_time(warp, bulk_ready(warp, bytes)), offset, 0,
 					    bytes)) {
 				warp_fault(warp, insn, lane, SIM_NO_MEMORY, "out of host memory");
 				return;
@@ -260,7 +260,7 @@ HANDLER(bulk_reduce)
 		if (bulk_ready(warp, bytes) > warp->bulk_ready)
 			warp->bulk_ready = bulk_ready(warp, bytes);
 		if (block != NULL &&
-		    !queue_deferred(warp->launch, block, warp_time(warp, bulk_ready(warp, bytes)), offset, 0, bytes)) {
+		    !queue_deferred(warp->domain, block, warp_time(warp, bulk_ready(warp, bytes)), offset, 0, bytes)) {
 			warp_fault(warp, insn, lane, SIM_NO_MEMORY, "out of host memory");
 			return;
 		}
@@ -294,7 +294,7 @@ static void store_async(struct sim_warp *warp, const struct ptx_insn *insn, uint
 			else
 				memcpy(to + i * size, &value, size);
 		}
-		if (!queue_deferred(warp->launch, block, time, offset, 0, bytes)) {
+		if (!queue_deferred(warp->domain, block, time, offset, 0, bytes)) {
 			warp_fault(warp, insn, lane, SIM_NO_MEMORY, "out of host memory");
 			return;
 		}

@@ -205,6 +205,8 @@ static void finish_atom(struct sim_warp *warp, const struct ptx_insn *insn)
 	fence_after(insn);
 	if (insn->actions[0] == PTX_M_CAS || insn->actions[0] == PTX_M_EXCH)
 		warp_note_spin(warp, 16);
+	else
+		warp->domain->has_achieved = true;
 	warp_note_load(warp, is_shared_space(insn->spaces[0]) ? PTX_COST_LATENCY_SHARED : PTX_COST_LATENCY_ATOMIC);
 }
 
@@ -250,6 +252,7 @@ HANDLER(red)
 			apply(insn, at + i * bytes, read_lane(warp, &from[i], lane), 0);
 	}
 	fence_after(insn);
+	warp->domain->has_achieved = true;
 }
 
 static sim_u128 read_128(const struct sim_warp *warp, const struct ptx_operand *operand, uint32_t lane)

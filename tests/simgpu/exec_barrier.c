@@ -348,7 +348,7 @@ static bool count_down(struct sim_block *block, uint32_t offset, uint32_t arriva
 	return true;
 }
 
-void mbarrier_deferred(struct sim_launch_state *state, const struct sim_deferred *deferred)
+void mbarrier_deferred(const struct sim_deferred *deferred)
 {
 	/* An mbarrier that was invalidated meanwhile has nothing to count: the copy is done all the same. */
 	count_down(deferred->block, deferred->address, deferred->arrivals, -(int32_t)deferred->bytes,
@@ -504,7 +504,7 @@ static void put_aside(struct sim_warp *warp, const struct ptx_insn *insn, uint32
 	warp->pc--;
 	warp->events |= WARP_BLOCKED;
 	warp->event.time = warp_time(warp, warp->wait_deadline);
-	queue_push(warp->launch, &warp->event);
+	queue_push(warp->domain, &warp->event);
 }
 
 HANDLER(mbarrier_wait)

@@ -191,7 +191,7 @@ static void leave_frame(struct sim_warp *warp, struct sim_frame *frame, uint32_t
 		copy_result(warp, frame, &frame->function->results[i], frame->parent, &call->results[i], mask);
 	frame->mask &= ~mask;
 	if (frame->mask == 0)
-		frame_release(warp->launch, frame);
+		frame_release(warp->domain, frame);
 }
 
 static void call_function(struct sim_warp *warp, const struct ptx_insn *insn, const struct ptx_call *call,
@@ -424,7 +424,7 @@ HANDLER(nanosleep_lanes)
 	}
 	if (longest_ns > 1000000)
 		longest_ns = 1000000;
-	warp->launch->n_polls++;
+	warp->domain->n_polls += POLLS_OF_A_WAIT;
 	warp_note_spin(warp, 64);
 	warp->cycle =
 		sim_clock_cycle(warp->clock, warp_time(warp, warp->cycle) + ((uint64_t)longest_ns << SIM_TIME_BITS));
@@ -447,7 +447,7 @@ HANDLER(launch_dependents)
 	(void)insn;
 	(void)mask;
 	if (!block->has_triggered)
-		launch_note_trigger(warp->launch, block, warp_time(warp, warp->cycle));
+		domain_note_trigger(warp->domain, block, warp_time(warp, warp->cycle));
 }
 
 /* The grids this one depends on have run before it; what is left of waiting for them is time. */

@@ -111,7 +111,7 @@ static void *generic_pointer(struct sim_warp *warp, uint32_t lane, uint64_t addr
 	uint64_t offset = address - memory->window;
 
 	if (offset >= 3 * SIM_SEGMENT_BYTES)
-		return sim_memory_resolve(memory, &warp->launch->cache, address, bytes);
+		return sim_memory_resolve(memory, &warp->domain->cache, address, bytes);
 	if (offset < SIM_SEGMENT_BYTES)
 		return shared_pointer(warp, offset, bytes);
 	if (offset < 2 * SIM_SEGMENT_BYTES)
@@ -156,7 +156,7 @@ void *lane_range(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t la
 		break;
 	case PTX_M_GLOBAL:
 	case PTX_M_CONST:
-		pointer = sim_memory_resolve(&warp->launch->device->memory, &warp->launch->cache, address, bytes);
+		pointer = sim_memory_resolve(&warp->launch->device->memory, &warp->domain->cache, address, bytes);
 		break;
 	default:
 		pointer = generic_pointer(warp, lane, address, bytes);
@@ -355,6 +355,9 @@ HANDLER(st_any)
 		read_elements(warp, insn, lane, buffer);
 		store_bytes(to, buffer, bytes);
 	}
+	/* A stack variable of a polling loop is no progress. */
+	if (insn->spaces[0] != PTX_M_LOCAL)
+		warp->domain->has_achieved = true;
 }
 
 /* The everyday accesses: one element, register as wide as the type, a space of global addresses or a block's own. */
@@ -392,6 +395,7 @@ HANDLER(st_any)
 				return;                                                                              \
 			__atomic_store_n(to, values[lane], __ATOMIC_RELAXED);                                        \
 		}                                                                                                    \
+		warp->domain->has_achieved = true;                                                                   \
 	}
 
 FAST_ACCESS(global_32, uint32_t, uint64_t, PTX_M_GLOBAL)

@@ -175,7 +175,7 @@ HANDLER(read_warp_special)
 	}
 }
 
-static void tell_truth(struct sim_warp *warp, uint32_t sreg, uint32_t mask)
+void warp_tell_truth(struct sim_warp *warp, enum sim_truth_register reg, uint64_t value, uint32_t lanes)
 {
 	struct sim_launch_state *state = warp->launch;
 	const uint32_t *grid = state->launch->grid, *ctaid = warp->block->ctaid;
@@ -183,24 +183,24 @@ static void tell_truth(struct sim_warp *warp, uint32_t sreg, uint32_t mask)
 	struct sim_truth_read read = {
 		.grid_id = state->launch->grid_id,
 		.block = ctaid[0] + (uint64_t)grid[0] * (ctaid[1] + (uint64_t)grid[1] * ctaid[2]),
-		.value = warp_special(warp, sreg),
+		.value = value,
 		.time_ns = state->device->config.timer_base_ns + true_ps / 1000,
 		.time_ps = (uint32_t)(true_ps % 1000),
 		.launch = state->number,
-		.lanes = mask,
+		.lanes = lanes,
 		.device = state->device->number,
 		.sm = (uint16_t)warp->block->sm,
 		.warp = (uint16_t)warp->index,
-		.reg = (uint16_t)(sreg - PTX_SREG_CLOCK),
+		.reg = (uint16_t)reg,
 	};
 
-	sim_truth_add(&state->truth, &read);
+	sim_truth_add(&warp->domain->truth, &read);
 }
 
 HANDLER(read_clock)
 {
 	if (warp->launch->tells_truth)
-		tell_truth(warp, insn->target, mask);
+		warp_tell_truth(warp, insn->target - PTX_SREG_CLOCK, warp_special(warp, insn->target), mask);
 	read_warp_special(warp, insn, mask);
 }
 

@@ -10,6 +10,7 @@
 
 #include "device.h"
 #include "ptx_parse.h"
+#include "ptx_share.h"
 #include "truth.h"
 
 #include <stdlib.h>
@@ -306,6 +307,8 @@ static enum sim_status list_entries(struct sim_module *module)
 	for (uint32_t i = 0; i < ptx->n_functions; i++) {
 		if (!ptx->functions[i]->is_entry || !ptx->functions[i]->is_defined)
 			continue;
+		if (!ptx_share_analyse(ptx->functions[i]))
+			return SIM_NO_MEMORY;
 		module->functions[module->n_functions].module = module;
 		module->functions[module->n_functions++].code = ptx->functions[i];
 	}

@@ -696,12 +696,21 @@ static bool parse_guard(struct decoder *decoder)
 	return true;
 }
 
+/* Destinations come first, as one operand or as two ("d|p", "p|q"). */
+static uint8_t n_outputs(const char *shape)
+{
+	if (*shape == 'D' || *shape == 'P')
+		return 2;
+	return *shape == 'd' || *shape == 'v' || *shape == 'r';
+}
+
 static bool parse_operands(struct decoder *decoder)
 {
 	const char *shape = decoder->op->shape;
 
 	switch (decoder->insn.op) {
 	case PTX_OP_MOV:
+		decoder->insn.n_outputs = 1;
 		return parse_mov(decoder) && check_packing(decoder);
 	case PTX_OP_CALL:
 		return parse_call(decoder);
@@ -714,6 +723,7 @@ static bool parse_operands(struct decoder *decoder)
 		shape = special_shape(&decoder->insn);
 	if (shape == NULL)
 		return decode_error(decoder, SIM_UNSUPPORTED_PTX, "a combination of modifiers that is not supported");
+	decoder->insn.n_outputs = n_outputs(shape);
 	return parse_shape(decoder, shape);
 }
 

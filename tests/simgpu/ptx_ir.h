@@ -128,6 +128,7 @@ struct ptx_insn {
 	uint8_t n_elements; /* of a vector access: 1, 2, 4, 8 */
 	uint8_t memory[3];  /* index in o[] of each memory operand */
 	uint8_t n_memory;
+	uint8_t n_outputs; /* the first operands, which it writes: 0, 1, 2; a call's results are in its call */
 };
 
 #define PTX_NO_GUARD UINT32_MAX
@@ -167,6 +168,8 @@ struct ptx_constant_fixup {
 	uint32_t line;
 };
 
+struct ptx_sharing;
+
 struct ptx_function {
 	char *name;
 	struct ptx_module *module;
@@ -203,8 +206,9 @@ struct ptx_function {
 
 	uint32_t max_threads; /* .maxntid / .reqntid; 0 = not given */
 	uint32_t required_cluster[3];
-	uint32_t shared_bytes; /* static, set by the linker */
-	uint32_t shared_align; /* of the dynamic part */
+	uint32_t shared_bytes;       /* static, set by the linker */
+	uint32_t shared_align;       /* of the dynamic part */
+	struct ptx_sharing *sharing; /* of an entry: ptx_share.h */
 };
 
 enum ptx_symbol_kind { PTX_SYMBOL_GLOBAL, PTX_SYMBOL_CONST, PTX_SYMBOL_SHARED, PTX_SYMBOL_FUNCTION };

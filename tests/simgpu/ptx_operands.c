@@ -56,6 +56,7 @@ void decode_append_read_special(struct decoder *decoder, uint32_t sreg, struct p
 	insn.target = sreg;
 	insn.displacement[0] = addend;
 	insn.o[0] = to;
+	insn.n_outputs = 1;
 	insn.cost = sreg >= PTX_SREG_CLOCK && sreg <= PTX_SREG_GLOBALTIMER_HI ? PTX_COST_CLOCK : PTX_COST_ALU;
 	select_read_special(&insn);
 	ptx_append_insn(decoder->parser, &insn);

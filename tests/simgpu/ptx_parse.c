@@ -8,6 +8,8 @@
  */
 #include "ptx_parse.h"
 
+#include "ptx_share.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -607,6 +609,7 @@ static void function_destroy(struct ptx_function *function)
 	free(function->calls);
 	free(function->tables);
 	free(function->fixups);
+	ptx_share_destroy(function->sharing);
 	free(function->params);
 	free(function->results);
 	free(function);

@@ -7,6 +7,8 @@
  */
 #include "config.h"
 #include "engine.h"
+#include "module.h"
+#include "ptx_share.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,14 +41,27 @@ static char *read_file(const char *path, size_t *ret_bytes)
 	return text;
 }
 
+/* Whether several cores may run the kernel. */
+static void print_threads(const struct sim_function *function)
+{
+	uint32_t line;
+	const char *why = ptx_share_reason(sim_function_code(function), &line);
+
+	if (why == NULL)
+		printf("SMs run apart unless it loads from what it stores to\n");
+	else
+		printf("SMs run together: line %u, %s\n", line, why);
+}
+
 static void print_module(struct sim_module *module)
 {
 	for (size_t i = 0; i < sim_module_n_functions(module); i++) {
 		struct sim_function_info info;
 
 		sim_function_info(sim_module_function_at(module, i), &info);
-		printf("kernel %s: %u parameters, %u bytes; shared %u, local %u, registers %u\n", info.name,
+		printf("kernel %s: %u parameters, %u bytes; shared %u, local %u, registers %u; ", info.name,
 		       info.n_params, info.params_bytes, info.static_shared_bytes, info.local_bytes, info.n_registers);
+		print_threads(sim_module_function_at(module, i));
 	}
 }
 

@@ -4,8 +4,8 @@
  *
  * A program under test sees clocks as a device shows them: cycles of its own SM, a timer in coarse steps. The simulator
  * knows better, and this file is what it knows: a header, then a record for each %clock, %clock64 and %globaltimer that
- * a warp read, 56 bytes in the byte order of the machine. The reads of a warp stand in the order in which it made them.
- * A launch's reads are written when it ends, or earlier when there are very many; a process writes one file.
+ * a warp read and for its start and end, 56 bytes in the byte order of the machine. The records of a warp are in its
+ * order. A launch's reads are written when it ends, or earlier when there are very many; a process writes one file.
  */
 #ifndef SIMGPU_TRUTH_H
 #define SIMGPU_TRUTH_H
@@ -30,6 +30,8 @@ enum sim_truth_register {
 	SIM_TRUTH_GLOBALTIMER,
 	SIM_TRUTH_GLOBALTIMER_LO,
 	SIM_TRUTH_GLOBALTIMER_HI,
+	SIM_TRUTH_WARP_START, /* not a read: the warp issues its first instruction; `value` is that of %clock64 */
+	SIM_TRUTH_WARP_END,   /* its last one is done */
 };
 
 struct sim_truth_read {

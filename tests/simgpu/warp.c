@@ -11,7 +11,7 @@
  * on what a lane behind it must do. So loops are counted, polling instructions weigh more, and past SPIN_LIMIT the
  * group that ran longest ago gets a slice of SLICE_INSTRUCTIONS.
  *
- * Runs on the thread of sim_launch().
+ * Runs on the thread that runs the domain.
  */
 #include "exec.h"
 
@@ -35,30 +35,25 @@ const uint16_t sim_cost_cycles[PTX_N_COSTS] = {
 void warp_fault(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t lane, enum sim_status status,
 		const char *format, ...)
 {
-	struct sim_result *result = warp->launch->result;
-	char what[128];
+	char what[128], message[sizeof(warp->domain->message)];
 	va_list arguments;
 
 	warp->events |= WARP_FAULT;
-	if (result->status != SIM_OK)
-		return;
 	va_start(arguments, format);
 	vsnprintf(what, sizeof(what), format, arguments);
 	va_end(arguments);
-	result->status = status;
-	snprintf(result->message, sizeof(result->message),
-		 "%s: kernel %.60s, PTX line %u, block (%u,%u,%u), thread (%u,%u,%u)", what,
+	snprintf(message, sizeof(message), "%s: kernel %.60s, PTX line %u, block (%u,%u,%u), thread (%u,%u,%u)", what,
 		 warp->launch->function->name, insn == NULL ? 0 : insn->line, warp->block->ctaid[0],
 		 warp->block->ctaid[1], warp->block->ctaid[2], warp->tid[0][lane], warp->tid[1][lane],
 		 warp->tid[2][lane]);
+	domain_fail(warp->domain, status, message);
 }
 
 /* --- frames --- */
 
 struct sim_frame *frame_take(struct sim_warp *warp, const struct ptx_function *function)
 {
-	struct sim_launch_state *state = warp->launch;
-	struct sim_frame **pool = &state->free_frames[function->index];
+	struct sim_frame **pool = &warp->domain->free_frames[function->index];
 	size_t params_bytes = (size_t)function->params_bytes * SIM_LANES;
 	size_t header = (sizeof(struct sim_frame) + 63) & ~(size_t)63;
 	size_t registers = ((size_t)function->registers_bytes + 63) & ~(size_t)63;
@@ -89,9 +84,9 @@ struct sim_frame *frame_take(struct sim_warp *warp, const struct ptx_function *f
 	return frame;
 }
 
-void frame_release(struct sim_launch_state *state, struct sim_frame *frame)
+void frame_release(struct sim_domain *domain, struct sim_frame *frame)
 {
-	struct sim_frame **pool = &state->free_frames[frame->function->index];
+	struct sim_frame **pool = &domain->free_frames[frame->function->index];
 
 	frame->parent = *pool;
 	*pool = frame;
@@ -209,6 +204,8 @@ void warp_note_spin(struct sim_warp *warp, uint32_t weight)
 {
 	uint32_t others = warp_runnable(warp) & ~warp->active;
 
+	if (weight > 1)
+		warp->domain->n_polls++;
 	if (others == 0)
 		return;
 	if (warp->slice_end != 0) {
@@ -231,7 +228,7 @@ static void leave_frames(struct sim_warp *warp, struct sim_frame *frame, uint32_
 
 		frame->mask &= ~mask;
 		if (frame->mask == 0)
-			frame_release(warp->launch, frame);
+			frame_release(warp->domain, frame);
 		frame = parent;
 	}
 }
@@ -267,18 +264,18 @@ void warp_wake(struct sim_warp *warp, uint64_t cycle)
 		warp->cycle = cycle;
 	warp->event.time = warp_time(warp, warp->cycle);
 	if (warp->event.position != 0)
-		queue_remove(warp->launch, &warp->event);
-	queue_push(warp->launch, &warp->event);
+		queue_remove(warp->domain, &warp->event);
+	queue_push(warp->domain, &warp->event);
 }
 
 /* --- the loop --- */
 
 static bool other_event_first(const struct sim_warp *warp)
 {
-	const struct sim_launch_state *state = warp->launch;
+	const struct sim_domain *domain = warp->domain;
 	struct sim_event now = { .time = warp_time(warp, warp->cycle), .order = warp->event.order };
 
-	return state->n_queue > 0 && event_before(state->queue[0], &now);
+	return domain->n_queue > 0 && event_before(domain->queue[0], &now);
 }
 
 static void charge(struct sim_warp *warp, uint32_t cost)
