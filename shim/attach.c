@@ -235,16 +235,20 @@ static struct warpspan_kernel *register_kernel(CUfunction function, CUcontext cu
 	if (module == NULL)
 		return NULL;
 	if (symbol->module != NULL)
-		module->handle = symbol->module;
+		atomic_store_explicit(&module->handle, symbol->module, memory_order_relaxed);
 	if (symbol->library != NULL)
-		module->library = symbol->library;
+		atomic_store_explicit(&module->library, symbol->library, memory_order_relaxed);
 	find_name(function, symbol, name, sizeof(name));
 	kernel = warpspan_registry_kernel(module, name);
 	if (kernel == NULL)
 		return NULL;
+	if (!kernel->selected || atomic_load_explicit(&kernel->ready, memory_order_relaxed))
+		return kernel;
 	find_cluster(function, symbol, kernel);
-	if (kernel->selected)
-		attach_selected(module);
+	attach_selected(module);
+	/* Release pairs with the acquire of launches: what attached it comes before them. */
+	atomic_store_explicit(&kernel->ready, atomic_load_explicit(&module->attached, memory_order_relaxed),
+			      memory_order_release);
 	return kernel;
 }
 

@@ -24,9 +24,7 @@ static void attach_in_current(CUfunction function, CUcontext current)
 
 	if (kernel == NULL)
 		kernel = warpspan_attach_for_later(function, current);
-	if (kernel == NULL || kernel->module == NULL || !kernel->selected)
-		return;
-	if (atomic_load_explicit(&kernel->module->attached, memory_order_acquire))
+	if (kernel != NULL && atomic_load_explicit(&kernel->ready, memory_order_acquire))
 		warpspan_count(WARPSPAN_COUNTER_graph_kernels, 1);
 }
 

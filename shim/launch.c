@@ -27,11 +27,20 @@ static struct warpspan_kernel *find_kernel(const struct warpspan_launch_view *vi
 	return kernel != NULL ? kernel : warpspan_attach(view->function, current, stream);
 }
 
+/* What launches of a kernel that is not ready count as. */
+static enum warpspan_counter why_not(const struct warpspan_kernel *kernel)
+{
+	if (kernel->module == NULL)
+		return WARPSPAN_COUNTER_no_symbol;
+	if (!kernel->selected)
+		return WARPSPAN_COUNTER_filtered;
+	return atomic_load_explicit(&kernel->module->why_not, memory_order_relaxed);
+}
+
 warpspan_ticket warpspan_launch_begin(const struct warpspan_launch_view *view)
 {
 	const CUstream stream = warpspan_capture_stream(view->stream, view->per_thread);
 	struct warpspan_kernel *kernel;
-	struct warpspan_module *module;
 	struct warpspan_launch launch;
 	warpspan_ticket ticket;
 
@@ -46,26 +55,17 @@ warpspan_ticket warpspan_launch_begin(const struct warpspan_launch_view *view)
 	kernel = find_kernel(view, stream);
 	if (kernel == NULL)
 		return 0;
-	module = kernel->module;
-	if (module == NULL) {
-		warpspan_count(WARPSPAN_COUNTER_no_symbol, 1);
-		return 0;
-	}
-	/* Acquire: what attached it comes before the launch. */
-	if (!atomic_load_explicit(&module->attached, memory_order_acquire)) {
-		warpspan_count(atomic_load_explicit(&module->why_not, memory_order_relaxed), 1);
-		return 0;
-	}
-	if (!kernel->selected) {
-		warpspan_count(WARPSPAN_COUNTER_filtered, 1);
+	/* Acquire pairs with the release in attach.c: what attached its module comes before the launch. */
+	if (!atomic_load_explicit(&kernel->ready, memory_order_acquire)) {
+		warpspan_count(why_not(kernel), 1);
 		return 0;
 	}
 	launch = (struct warpspan_launch){
 		.begin_ns = warpspan_now_ns(),
 		.stream = (uint64_t)(uintptr_t)view->stream,
 		.kernel = kernel->number,
-		.module = module->number,
-		.context = module->context->number,
+		.module = kernel->module_number,
+		.context = kernel->context_number,
 		.thread = warpspan_thread_id(),
 		.shared_bytes = view->shared_bytes,
 		.api = view->api,

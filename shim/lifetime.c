@@ -100,19 +100,22 @@ void warpspan_lifetime_after_primary(CUdevice device, bool certain, bool ended)
 /* Whether the library's module in the current context is this one. */
 static bool holds_module(CUlibrary library, const struct warpspan_module *module)
 {
+	const CUlibrary own = atomic_load_explicit(&module->library, memory_order_relaxed);
 	CUmodule handle;
 
-	if (module->library != NULL)
-		return module->library == library;
+	if (own != NULL)
+		return own == library;
 	return warpspan_driver.cuLibraryGetModule != NULL &&
-	       warpspan_driver.cuLibraryGetModule(&handle, library) == CUDA_SUCCESS && handle == module->handle;
+	       warpspan_driver.cuLibraryGetModule(&handle, library) == CUDA_SUCCESS &&
+	       handle == atomic_load_explicit(&module->handle, memory_order_relaxed);
 }
 
 static bool matches(const struct warpspan_module *module, CUmodule handle, CUlibrary library)
 {
 	if (atomic_load_explicit(&module->gone, memory_order_acquire))
 		return false;
-	return library != NULL ? holds_module(library, module) : module->handle == handle;
+	return library != NULL ? holds_module(library, module)
+			       : atomic_load_explicit(&module->handle, memory_order_relaxed) == handle;
 }
 
 static void before_unload(CUmodule handle, CUlibrary library)

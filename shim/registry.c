@@ -13,6 +13,8 @@
 
 struct warpspan_kernel warpspan_not_instrumented;
 
+#define CACHE_LINE_BYTES 64u
+
 /* Guards the lists and the writers of the cache. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -196,15 +198,26 @@ static struct warpspan_kernel *find_kernel(const struct warpspan_module *module,
 	return kernel;
 }
 
+/* Zeroed, and on a cache line's boundary; NULL: no memory. */
+static void *allocate_aligned(size_t bytes)
+{
+	void *memory =
+		aligned_alloc(CACHE_LINE_BYTES, (bytes + CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES * CACHE_LINE_BYTES);
+
+	return memory != NULL ? memset(memory, 0, bytes) : NULL;
+}
+
 struct warpspan_kernel *warpspan_registry_kernel(struct warpspan_module *module, const char *name)
 {
-	struct warpspan_kernel *made = calloc(1, sizeof(*made));
+	struct warpspan_kernel *made = allocate_aligned(sizeof(*made));
 	struct warpspan_kernel *kernel;
 
 	/* Prepared outside the lock: demangling takes a while. */
 	if (made == NULL)
 		return NULL;
 	made->module = module;
+	made->module_number = module->number;
+	made->context_number = module->context->number;
 	made->name = strdup(name);
 	made->demangled = warpspan_demangle(name);
 	if (made->name != NULL && made->demangled != NULL) {
@@ -267,7 +280,7 @@ struct cache_slot {
 	_Atomic(CUfunction) function;
 	_Atomic(CUcontext) context;
 	_Atomic(struct warpspan_kernel *) kernel;
-};
+} __attribute__((aligned(32)));
 
 struct cache_table {
 	struct cache_table *before; /* the one it replaced */
@@ -361,7 +374,7 @@ static void insert(struct cache_table *into, CUfunction function, CUcontext cont
 
 static struct cache_table *make_table(size_t n_slots)
 {
-	struct cache_table *made = calloc(1, sizeof(*made) + n_slots * sizeof(made->slots[0]));
+	struct cache_table *made = allocate_aligned(sizeof(*made) + n_slots * sizeof(made->slots[0]));
 
 	if (made != NULL)
 		made->n_slots = n_slots;

@@ -48,8 +48,9 @@ struct warpspan_module {
 	struct warpspan_kernel *kernels; /* of this module, latest first; under the registry's lock */
 	struct warpspan_context *context;
 	CUdeviceptr address; /* of its warpspan_ctx: what tells modules of a context apart */
-	CUmodule handle;     /* of one of the two kinds of handle; NULL: not known by it */
-	CUlibrary library;
+	/* Two kinds of handle; NULL: not known by it. Learnt from its kernels, one after the other. */
+	_Atomic(CUmodule) handle;
+	_Atomic(CUlibrary) library;
 	uint32_t number;                        /* from 1 */
 	uint32_t abi;                           /* of the header it was compiled with */
 	atomic_bool attached;                   /* its kernels record */
@@ -59,16 +60,21 @@ struct warpspan_module {
 	bool announced;                         /* collector: it is in the capture */
 };
 
+/* In one cache line, with all a launch needs: programs have thousands of kernels. */
 struct warpspan_kernel {
 	_Atomic(struct warpspan_kernel *) next; /* in order of number; set once */
 	struct warpspan_module *module;         /* NULL: of warpspan_not_instrumented only */
 	struct warpspan_kernel *next_of_module; /* set once */
 	char *name, *demangled;
-	uint32_t number;     /* from 1 */
-	uint32_t cluster[3]; /* blocks of a cluster where the launch does not say: as compiled, or 1 */
-	bool selected;       /* WARPSPAN_KERNEL names it */
-	bool announced;      /* collector: it is in the capture */
-};
+	uint32_t number;        /* from 1 */
+	uint32_t module_number; /* of module, and of its context */
+	uint32_t context_number;
+	uint32_t
+		cluster[3]; /* blocks of a cluster where the launch does not say: as compiled, or 1; set before ready */
+	atomic_bool ready;  /* selected, and its module attached; for good */
+	bool selected;      /* WARPSPAN_KERNEL names it */
+	bool announced;     /* collector: it is in the capture */
+} __attribute__((aligned(64)));
 
 /* The answer for every function whose module has no warpspan_ctx. */
 extern struct warpspan_kernel warpspan_not_instrumented;

@@ -152,7 +152,9 @@ static void begin_launch(struct call *call, enum warpspan_launch_api api, bool p
 		view.threads[i] = threads[i];
 		view.cluster[i] = cluster[i];
 	}
-	atomic_store_explicit(&warpspan_driver_door_open, true, memory_order_relaxed);
+	/* Written once: threads that launch at the same time share its cache line for reading. */
+	if (WARPSPAN_UNLIKELY(!atomic_load_explicit(&warpspan_driver_door_open, memory_order_relaxed)))
+		atomic_store_explicit(&warpspan_driver_door_open, true, memory_order_relaxed);
 	call->ticket = warpspan_launch_begin(&view);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * null_driver.c - a libcuda.so.1 that does nothing at once, so that what a launch costs is what the library adds.
- * Function handle 1 is of a module with a warpspan_ctx, any other is not. For bench_launch.c only.
+ * Function handle 2 is of a module without a warpspan_ctx, 1 of one with it; from 0x1000 on each ten are of another
+ * module with it. For bench_launch.c and race_launch.c.
  */
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
@@ -11,7 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CTX_ADDRESS 0x7000ull
+#define BARE          2u
+#define FIRST         0x1000u
+#define CTX_ADDRESS   0x70000000ull
+#define CTX_ADDRESSES 0x1000000ull
 
 #define NOTHING(name, ...)                                                \
 	__attribute__((visibility("default"))) CUresult name(__VA_ARGS__) \
@@ -38,6 +42,11 @@ NOTHING(cuMemFreeHost, void *memory)
 NOTHING(cuMemcpyHtoDAsync_v2, CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
 NOTHING(cuMemsetD8Async, CUdeviceptr address, unsigned char value, size_t bytes, CUstream stream)
 NOTHING(cuFuncGetAttribute, int *value, CUfunction_attribute attribute, CUfunction function)
+NOTHING(cuModuleUnload, CUmodule module)
+NOTHING(cuStreamBeginCapture_v2, CUstream stream, CUstreamCaptureMode mode)
+NOTHING(cuStreamEndCapture, CUstream stream, CUgraph *graph)
+NOTHING(cuGraphLaunch, CUgraphExec exec, CUstream stream)
+NOTHING(cuMemcpyHtoD_v2, CUdeviceptr to, const void *from, size_t bytes)
 NOTHING(cuLaunchKernel, CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
 	unsigned int threads_x, unsigned int threads_y, unsigned int threads_z, unsigned int shared_bytes,
 	CUstream stream, void **parameters, void **extra)
@@ -85,22 +94,24 @@ DEFINE(cuMemcpyDtoHAsync_v2, void *to, CUdeviceptr from, size_t bytes, CUstream 
 					  .ctx_bytes = sizeof(ctx) };
 
 	memset(to, 0, bytes);
-	if (from == CTX_ADDRESS)
+	if (from >= CTX_ADDRESS && from < CTX_ADDRESS + CTX_ADDRESSES)
 		memcpy(to, &ctx, sizeof(ctx));
 	return CUDA_SUCCESS;
 }
 
 DEFINE(cuFuncGetModule, CUmodule *module, CUfunction function)
 {
-	*module = (CUmodule)function;
+	const uintptr_t handle = (uintptr_t)function;
+
+	*module = (CUmodule)(handle < FIRST ? handle : FIRST + (handle - FIRST) / 10);
 	return CUDA_SUCCESS;
 }
 
 DEFINE(cuModuleGetGlobal_v2, CUdeviceptr *address, size_t *bytes, CUmodule module, const char *name)
 {
-	if (module != (CUmodule)1)
+	if (module == (CUmodule)BARE)
 		return CUDA_ERROR_NOT_FOUND;
-	*address = CTX_ADDRESS;
+	*address = CTX_ADDRESS + 0x100 * (uintptr_t)module;
 	*bytes = sizeof(struct warpspan_ctx);
 	return CUDA_SUCCESS;
 }
