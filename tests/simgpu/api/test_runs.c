@@ -195,23 +195,28 @@ static void no_device_is_an_error_code(void **state)
 static void an_old_driver_lacks_new_functions(void **state)
 {
 	struct run run = { .arguments = { program("launches") }, .environment = { "SIMGPU_DRIVER=11.8" } };
-	struct run old = { .arguments = { program("old_driver"), "11050", "old" },
-			   .environment = { "SIMGPU_DRIVER=11.5", old_path } };
-	struct run newer = { .arguments = { program("old_driver"), "12040", "new" },
-			     .environment = { "SIMGPU_DRIVER=12.4" } };
-	struct run bad = { .arguments = { program("old_driver"), "13000", "new" },
-			   .environment = { "SIMGPU_DRIVER=9" } };
 	struct run_result result;
 
-	snprintf(old_path, sizeof(old_path), "LD_LIBRARY_PATH=%s/../lib_old", programs);
 	run_expecting(&run, 1, &result);
 	assert_non_null(strstr(result.err, "is 35, not 0"));
 	run_result_finish(&result);
-	run_expecting(&old, 0, &result);
+
+	snprintf(old_path, sizeof(old_path), "LD_LIBRARY_PATH=%s/../lib_old", programs);
+	run = (struct run){ .arguments = { program("old_driver"), "11050", "old" },
+			    .environment = { "SIMGPU_DRIVER=11.5", old_path } };
+	run_expecting(&run, 0, &result);
 	run_result_finish(&result);
-	run_expecting(&newer, 0, &result);
+
+	run.arguments[1] = "12040";
+	run.arguments[2] = "new";
+	run.environment[0] = "SIMGPU_DRIVER=12.4";
+	run.environment[1] = NULL;
+	run_expecting(&run, 0, &result);
 	run_result_finish(&result);
-	run_expecting(&bad, 0, &result);
+
+	run.arguments[1] = "13000";
+	run.environment[0] = "SIMGPU_DRIVER=9";
+	run_expecting(&run, 0, &result);
 	assert_non_null(strstr(result.err, "SIMGPU_DRIVER: '9' ignored, 10.0 to 13.0 is possible"));
 	run_result_finish(&result);
 }
