@@ -394,13 +394,14 @@ static void note_unseen(const struct warpspan_model *model, const struct warpspa
 
 bool failures_notes(const struct warpspan_model *model, const struct warpspan_stats *stats, FILE *out, unsigned columns)
 {
-	uint64_t n_repeat = 0, n_unsure = 0, n_unknown = 0, n_open = 0;
+	uint64_t n_repeat = 0, n_unsure = 0, n_ambiguous = 0, n_unknown = 0, n_open = 0;
 	char sentence[SENTENCE_BYTES];
 	bool told = false;
 
 	for (uint32_t i = 0; i < model->n_kernels; i++) {
 		n_repeat += stats->kernels[i].n_repeat;
 		n_unsure += stats->kernels[i].n_unsure;
+		n_ambiguous += stats->kernels[i].n_ambiguous;
 		n_unknown += stats->kernels[i].n_host_unknown;
 		n_open += stats->kernels[i].n_open;
 	}
@@ -408,9 +409,13 @@ bool failures_notes(const struct warpspan_model *model, const struct warpspan_st
 		     "had not left the kernel when the capture ended: still running, hanging, or ended by a fault.");
 	note_unseen(model, stats, out, columns, &told);
 	note_counted(out, columns, &told, n_repeat, "grid",
-		     "told apart by the repetition of blocks and warps: the grid id is constant on this device.");
+		     "told apart by the repetition of blocks and warps: their grid ids are not their own.");
 	note_counted(out, columns, &told, n_unsure, "group",
 		     "of warps may hold several launches: neither grid ids nor repetition tell them apart.");
+	note_counted(
+		out, columns, &told, n_ambiguous, "grid",
+		"shown without a launch: several fit. Grids of one shape were in flight on several streams at once, "
+		"or came from graphs, and their grid ids do not tell whose they are.");
 	note_counted(out, columns, &told, n_unknown, "grid",
 		     "seen on the device without a matching launch in the host's log.");
 	note_counted(out, columns, &told, model->n_repairs, "warp",

@@ -1,71 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * launches.c - groups segments into grids and joins grids with the host's log.
+ * launches.c - groups segments into grids and finds their kernels.
  *
  * Grouping. Segments of one launch agree in context, %gridid, module and dimensions. Where a context has one %gridid
  * for several launches (a device on which it is constant), launches are told apart by time: when a warp of a block
  * comes a second time, another launch has begun, at the last moment at which no earlier warp was still recording.
+ * A graph has no launches in the log, only the calls that launched it, and its grids may have the same %gridid in each
+ * replay, even that of other grids. Where a context launched graphs, grids that agree in all of the above are told
+ * apart by repetition, too: a replay does not start before the one before it has ended.
  *
- * Joining. Within a context the log and the grids are both in order. A grid's candidates are the log's launches of the
- * same shape (module and dimensions). Three rules, each of which leaves no choice, in this order:
- *   1. %gridid counts the launches of a context: if exactly one shift between ids and log explains every grid, it
- * holds;
- *   2. as many grids of a shape as launches of it: they correspond in order;
- *   3. more launches than grids, one kernel, nothing lost and the capture cut while launches were still running: the
- *      first ones are here.
- * Otherwise the grid's launch stays unknown; its kernel is still known when every candidate is of one kernel, or when
- * its WS_OPEN site belongs to one kernel elsewhere.
+ * The kernel of a grid is that of its launch (see join.c); of one whose launch is not known it is still known when
+ * every candidate is of one kernel, or when its WS_OPEN site belongs to one kernel elsewhere.
  */
 #include "launches.h"
 
-#define SHIFTS_TRIED 64 /* candidates for the shift between ids and log */
-
-/* What must agree between a grid and its launch: packed so that it is compared and hashed as two numbers. */
-struct shape {
-	uint64_t a, b;
-};
-
-/* --- shapes ----------------------------------------------------------------------------------- */
-
-static struct shape shape_of_segment(const struct warpspan_segment *head)
-{
-	return (struct shape){
-		.a = (uint64_t)head->module << 32 | head->grid_x,
-		.b = (uint64_t)head->grid_y << 48 | (uint64_t)head->grid_z << 32 | (uint64_t)head->threads_x << 21 |
-		     (uint64_t)head->threads_y << 10 | (head->threads_z & 0x3ff),
-	};
-}
-
-/* False: dimensions no segment can have. */
-static bool shape_of_launch(const struct warpspan_launch *launch, struct shape *ret_shape)
-{
-	if (launch->grid[1] > UINT16_MAX || launch->grid[2] > UINT16_MAX || launch->threads[0] > 1024 ||
-	    launch->threads[1] > 1024 || launch->threads[2] > 1023)
-		return false;
-	*ret_shape = (struct shape){
-		.a = (uint64_t)launch->module << 32 | launch->grid[0],
-		.b = (uint64_t)launch->grid[1] << 48 | (uint64_t)launch->grid[2] << 32 |
-		     (uint64_t)launch->threads[0] << 21 | (uint64_t)launch->threads[1] << 10 | launch->threads[2],
-	};
-	return true;
-}
-
-static int compare_u64(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
-static int compare_shapes(struct shape a, struct shape b)
-{
-	return a.a != b.a ? compare_u64(a.a, b.a) : compare_u64(a.b, b.b);
-}
-
-/* The same shape in another context is another one. */
-static void shape_key(struct shape shape, uint32_t context, uint64_t *ret_a, uint64_t *ret_b)
-{
-	*ret_a = shape.a ^ (uint64_t)context * 0x9e3779b97f4a7c15ull;
-	*ret_b = shape.b;
-}
+#include "join.h"
+#include "shape.h"
 
 /* --- grouping --------------------------------------------------------------------------------- */
 
@@ -247,7 +197,10 @@ static int split_shape(struct launches *launches, uint32_t *order, size_t n)
 	}
 	const bool by_site = apart.n > 0 && apart.n == n_logged;
 	const piece_array *pieces = by_site ? &apart : &together;
-	const bool unsure = launches->complete && n_logged != MAP_NONE && pieces->n != n_logged;
+	/* Graphs have launches that are not in the log. */
+	const bool graphs = map_find(&launches->graph_launches, first->context, 0) != MAP_NONE;
+	const bool unsure =
+		launches->complete && n_logged != MAP_NONE && (graphs ? pieces->n < n_logged : pieces->n != n_logged);
 	for (size_t i = 0; i < pieces->n && result == WARPSPAN_OK; i++) {
 		const struct piece *piece = &pieces->items[i];
 		result = add_grid(launches, (by_site ? order_apart : order) + piece->first, piece->n,
@@ -281,6 +234,9 @@ static int count_successes(struct launches *launches)
 		shape_key(shape, launch->context, &a, &b);
 		result = count_up(&launches->logged_shapes, a, b);
 	}
+	for (uint32_t i = 0; i < launches->n_calls && result == WARPSPAN_OK; i++)
+		if (launches->calls[i].kind == WARPSPAN_HOST_GRAPH_LAUNCH && launches->calls[i].result == 0)
+			result = count_up(&launches->graph_launches, launches->calls[i].context, 0);
 	return result;
 }
 
@@ -300,6 +256,34 @@ static size_t run_end(const struct launches *launches, const uint32_t *order, si
 	return end;
 }
 
+static uint32_t count_of(const struct map *map, uint64_t a, uint64_t b)
+{
+	const uint32_t n = map_find(map, a, b);
+	return n != MAP_NONE ? n : 0;
+}
+
+/* Segments that agree in %gridid and shape, in a context that launched graphs: replays, unless there are more of them
+ * than can be; then the recorder was opened several times. */
+static int add_replays(struct launches *launches, const uint32_t *order, size_t n, bool mixed)
+{
+	const struct segment *first = &launches->segments->all.items[order[0]];
+	piece_array pieces = { 0 };
+	uint64_t a, b;
+	shape_key(shape_of_segment(&first->head), first->context, &a, &b);
+	const uint64_t most = (uint64_t)count_of(&launches->graph_launches, first->context, 0) +
+			      count_of(&launches->logged_shapes, a, b);
+	int result = split_by_repetition(launches, order, 0, n, &pieces);
+	const enum warpspan_match alone = mixed ? WARPSPAN_MATCH_REPEAT : WARPSPAN_MATCH_GRID_ID;
+	if (result == WARPSPAN_OK && (pieces.n == 1 || pieces.n > most))
+		result = add_grid(launches, order, n, alone);
+	else
+		for (size_t i = 0; i < pieces.n && result == WARPSPAN_OK; i++)
+			result = add_grid(launches, order + pieces.items[i].first, pieces.items[i].n,
+					  pieces.items[i].match);
+	free(pieces.items);
+	return result;
+}
+
 /* The segments of one context, sorted. */
 static int group_context(struct launches *launches, uint32_t *order, size_t n)
 {
@@ -307,11 +291,12 @@ static int group_context(struct launches *launches, uint32_t *order, size_t n)
 	const bool one_shape = run_end(launches, order, n, true, true) == n;
 	bool repeats = false;
 	int result = one_id ? has_repetition(launches, order, n, &repeats) : WARPSPAN_OK;
-	const uint32_t n_launches = map_find(&launches->successes, launches->segments->all.items[order[0]].context, 0);
-	const bool no_log = n_launches == MAP_NONE;
+	const uint32_t context = launches->segments->all.items[order[0]].context;
+	const uint64_t n_graph_launches = count_of(&launches->graph_launches, context, 0);
+	const uint64_t n_launches = count_of(&launches->successes, context, 0) + n_graph_launches;
 	/* One launch may well open the same recorder several times; two shapes, or two launches, cannot be one. */
-	const bool constant = one_id && (!one_shape || (repeats && !no_log && n_launches > 1));
-	const bool unsure = one_id && one_shape && repeats && no_log;
+	const bool constant = one_id && (!one_shape || (repeats && n_launches > 1));
+	const bool unsure = one_id && one_shape && repeats && n_launches == 0;
 	for (size_t at = 0; at < n && result == WARPSPAN_OK;) {
 		const size_t id_end = run_end(launches, order + at, n - at, true, false);
 		const size_t end = run_end(launches, order + at, n - at, true, true);
@@ -320,6 +305,8 @@ static int group_context(struct launches *launches, uint32_t *order, size_t n)
 							   launches->segments->all.items[order[at - 1]].head.grid_id);
 		if (constant)
 			result = split_shape(launches, order + at, end);
+		else if (n_graph_launches > 0)
+			result = add_replays(launches, order + at, end, mixed);
 		else
 			result = add_grid(launches, order + at, end,
 					  unsure || mixed ? WARPSPAN_MATCH_UNSURE : WARPSPAN_MATCH_GRID_ID);
@@ -391,220 +378,6 @@ int launches_group(struct launches *launches)
 	}
 	free(order);
 	return result == WARPSPAN_OK ? sort_grids(launches) : result;
-}
-
-/* --- joining ---------------------------------------------------------------------------------- */
-
-/* One side of the join: a launch of the log or a grid, with its shape. */
-struct side {
-	struct shape shape;
-	uint32_t index; /* in the log or the grids */
-	uint64_t order; /* number of the launch; %gridid, or start where that is constant */
-	uint32_t site;  /* of a grid: one of its WS_OPENs */
-	uint32_t context;
-};
-
-typedef ARRAY(struct side) side_array;
-
-static int by_context_and_order(const void *left, const void *right)
-{
-	const struct side *a = left, *b = right;
-	if (a->context != b->context)
-		return a->context < b->context ? -1 : 1;
-	return a->order != b->order ? compare_u64(a->order, b->order) : compare_u64(a->index, b->index);
-}
-
-static int by_shape_and_order(const void *left, const void *right)
-{
-	const struct side *a = left, *b = right;
-	if (a->context != b->context)
-		return a->context < b->context ? -1 : 1;
-	const int shapes = compare_shapes(a->shape, b->shape);
-	if (shapes != 0)
-		return shapes;
-	return a->order != b->order ? compare_u64(a->order, b->order) : compare_u64(a->index, b->index);
-}
-
-/* The part of a side, sorted by context first, that belongs to a context. */
-static size_t context_part(const side_array *side, uint32_t context, size_t *ret_n)
-{
-	size_t low = 0, high = side->n;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		if (side->items[middle].context < context)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	size_t end = low;
-	while (end < side->n && side->items[end].context == context)
-		end++;
-	*ret_n = end - low;
-	return low;
-}
-
-/* The part of a side sorted by shape that has the shape. */
-static size_t shape_part(const struct side *side, size_t n, struct shape shape, size_t *ret_n)
-{
-	size_t low = 0, high = n;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		if (compare_shapes(side[middle].shape, shape) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	size_t end = low;
-	while (end < n && compare_shapes(side[end].shape, shape) == 0)
-		end++;
-	*ret_n = end - low;
-	return low;
-}
-
-static void pair_up(struct launches *launches, const struct side *grid, const struct side *host)
-{
-	launches->grids.items[grid->index].host = host->index;
-}
-
-/* Rule 1. Grids and launches of one context, in order. True: every grid has its launch. */
-static bool join_by_shift(struct launches *launches, const struct side *grids, size_t n_grids, const struct side *hosts,
-			  size_t n_hosts)
-{
-	size_t n_tried = 0, n_found = 0, found = 0;
-	for (size_t i = 0; i < n_grids; i++)
-		if (launches->grids.items[grids[i].index].match != WARPSPAN_MATCH_GRID_ID)
-			return false;
-	for (size_t first = 0; first < n_hosts && n_found < 2; first++) {
-		if (compare_shapes(hosts[first].shape, grids[0].shape) != 0)
-			continue;
-		if (++n_tried > SHIFTS_TRIED)
-			return false;
-		size_t i = 1;
-		for (; i < n_grids; i++) {
-			const uint64_t step = grids[i].order - grids[0].order;
-			if (step >= n_hosts - first || compare_shapes(hosts[first + step].shape, grids[i].shape) != 0)
-				break;
-		}
-		if (i < n_grids)
-			continue;
-		n_found++;
-		found = first;
-	}
-	if (n_found != 1)
-		return false;
-	for (size_t i = 0; i < n_grids; i++)
-		pair_up(launches, &grids[i], &hosts[found + (grids[i].order - grids[0].order)]);
-	return true;
-}
-
-/* The kernel all these launches are of, or MAP_NONE. */
-static uint32_t only_kernel(const struct launches *launches, const struct side *hosts, size_t n_hosts)
-{
-	for (size_t i = 1; i < n_hosts; i++)
-		if (launches->log[hosts[i].index].kernel != launches->log[hosts[0].index].kernel)
-			return MAP_NONE;
-	return n_hosts == 0 ? MAP_NONE
-			    : map_find(&launches->kernels_by_number, launches->log[hosts[0].index].kernel, 0);
-}
-
-/* Would pairing these up in order give each WS_OPEN site one kernel? Where grids are in order of their start, which
- * need not be that of the launches, kernels mixed up at one site betray it. */
-static int check_sites(const struct launches *launches, const struct side *grids, const struct side *hosts, size_t n,
-		       bool *ret_good)
-{
-	struct map kernel_of_site = { 0 };
-	int result = WARPSPAN_OK;
-	*ret_good = true;
-	for (size_t i = 0; i < n && *ret_good && result == WARPSPAN_OK; i++) {
-		if (launches->grids.items[grids[i].index].match == WARPSPAN_MATCH_GRID_ID)
-			continue;
-		const uint32_t kernel = launches->log[hosts[i].index].kernel;
-		const uint32_t before = map_find(&kernel_of_site, grids[i].site, 0);
-		*ret_good = before == MAP_NONE || before == kernel;
-		if (kernel != MAP_NONE && map_set(&kernel_of_site, grids[i].site, 0, kernel) < 0)
-			result = WARPSPAN_NO_MEMORY;
-	}
-	map_finish(&kernel_of_site);
-	return result;
-}
-
-/* Rules 2 and 3, for the grids and launches of one shape. */
-static int join_by_shape(struct launches *launches, const struct side *grids, size_t n_grids, const struct side *hosts,
-			 size_t n_hosts)
-{
-	const uint32_t kernel = only_kernel(launches, hosts, n_hosts);
-	const bool prefix = n_hosts > n_grids && kernel != MAP_NONE && !launches->complete && !launches->lost_warps;
-	bool pair = n_grids == n_hosts || prefix;
-	if (pair && kernel == MAP_NONE) {
-		const int result = check_sites(launches, grids, hosts, n_grids, &pair);
-		if (result < 0)
-			return result;
-	}
-	for (size_t i = 0; i < n_grids; i++) {
-		if (pair)
-			pair_up(launches, &grids[i], &hosts[i]);
-		else if (kernel != MAP_NONE)
-			launches->grids.items[grids[i].index].kernel = kernel;
-	}
-	return WARPSPAN_OK;
-}
-
-static int join_context(struct launches *launches, struct side *grids, size_t n_grids, struct side *hosts,
-			size_t n_hosts)
-{
-	if (join_by_shift(launches, grids, n_grids, hosts, n_hosts))
-		return WARPSPAN_OK;
-	/* The contexts are equal in each part, so this sorts by shape. */
-	qsort(grids, n_grids, sizeof(*grids), by_shape_and_order);
-	if (n_hosts > 1)
-		qsort(hosts, n_hosts, sizeof(*hosts), by_shape_and_order);
-	int result = WARPSPAN_OK;
-	for (size_t at = 0; at < n_grids && result == WARPSPAN_OK;) {
-		size_t n_alike, n_candidates;
-		shape_part(grids + at, n_grids - at, grids[at].shape, &n_alike);
-		const size_t first = shape_part(hosts, n_hosts, grids[at].shape, &n_candidates);
-		result = join_by_shape(launches, grids + at, n_alike, n_candidates > 0 ? hosts + first : NULL,
-				       n_candidates);
-		at += n_alike;
-	}
-	return result;
-}
-
-static int collect_sides(struct launches *launches, side_array *grids, side_array *hosts)
-{
-	for (uint32_t i = 0; i < launches->n_log; i++) {
-		const struct warpspan_launch *launch = &launches->log[i];
-		struct side side = { .index = i, .order = launch->number, .context = launch->context };
-		if (launch->result != 0 || launch->module == 0 || !shape_of_launch(launch, &side.shape))
-			continue;
-		struct side *added = array_add(hosts);
-		if (added == NULL)
-			return WARPSPAN_NO_MEMORY;
-		*added = side;
-	}
-	for (size_t i = 0; i < launches->grids.n; i++) {
-		struct side *added = array_add(grids);
-		if (added == NULL)
-			return WARPSPAN_NO_MEMORY;
-		added->index = (uint32_t)i;
-		added->context = launches->grids.items[i].context;
-	}
-	for (size_t i = 0; i < launches->segments->all.n; i++) {
-		const struct segment *segment = &launches->segments->all.items[i];
-		struct side *side = &grids->items[segment->grid];
-		side->shape = shape_of_segment(&segment->head);
-		if (side->site == 0 || segment->head.site < side->site)
-			side->site = segment->head.site;
-	}
-	for (size_t i = 0; i < grids->n; i++) {
-		const struct warpspan_grid *grid = &launches->grids.items[i];
-		grids->items[i].order = grid->match == WARPSPAN_MATCH_GRID_ID ? grid->grid_id : grid->start_ns;
-	}
-	if (grids->n > 1)
-		qsort(grids->items, grids->n, sizeof(*grids->items), by_context_and_order);
-	if (hosts->n > 1)
-		qsort(hosts->items, hosts->n, sizeof(*hosts->items), by_context_and_order);
-	return WARPSPAN_OK;
 }
 
 /* --- kernels ---------------------------------------------------------------------------------- */
@@ -708,22 +481,18 @@ static int index_kernels(struct launches *launches)
 	return WARPSPAN_OK;
 }
 
+bool launches_waits_for_context(const struct launches *launches, const struct warpspan_host_call *call)
+{
+	const uint32_t index = map_find(&launches->meta->hooks_by_number, call->api, 0);
+	return index != MAP_NONE &&
+	       strncmp(launches->meta->hooks.items[index].name, "cuCtxSynchronize", strlen("cuCtxSynchronize")) == 0;
+}
+
 int launches_join(struct launches *launches)
 {
-	side_array grids = { 0 }, hosts = { 0 };
 	int result = index_kernels(launches);
 	if (result == WARPSPAN_OK)
-		result = collect_sides(launches, &grids, &hosts);
-	for (size_t at = 0; result == WARPSPAN_OK && at < grids.n;) {
-		size_t n_grids, n_hosts;
-		context_part(&grids, grids.items[at].context, &n_grids);
-		const size_t first = context_part(&hosts, grids.items[at].context, &n_hosts);
-		result = join_context(launches, grids.items + at, n_grids, n_hosts > 0 ? hosts.items + first : NULL,
-				      n_hosts);
-		at += n_grids;
-	}
-	free(grids.items);
-	free(hosts.items);
+		result = join_grids(launches);
 	return result == WARPSPAN_OK ? name_kernels(launches) : result;
 }
 
@@ -731,6 +500,7 @@ void launches_finish(struct launches *launches)
 {
 	free(launches->grids.items);
 	map_finish(&launches->successes);
+	map_finish(&launches->graph_launches);
 	map_finish(&launches->logged_shapes);
 	map_finish(&launches->kernels_by_number);
 	map_finish(&launches->kernels_by_site);

@@ -373,6 +373,9 @@ int meta_complete(struct meta *meta)
 {
 	if (meta->hooks.n > 1)
 		qsort(meta->hooks.items, meta->hooks.n, sizeof(*meta->hooks.items), by_hook_number);
+	for (size_t i = 0; i < meta->hooks.n; i++)
+		if (map_set(&meta->hooks_by_number, meta->hooks.items[i].number, 0, (uint32_t)i) < 0)
+			return WARPSPAN_NO_MEMORY;
 	struct meta_session *session = &meta->session;
 	if (set_if_null(&session->version, "") && set_if_null(&session->host, "") && set_if_null(&session->rank, "") &&
 	    set_if_null(&session->command, ""))
@@ -447,6 +450,7 @@ void meta_finish(struct meta *meta)
 	free(meta->kernels.items);
 	free(meta->hooks.items);
 	free(meta->counters.items);
+	map_finish(&meta->hooks_by_number);
 	map_finish(&meta->device_of_context);
 	memset(meta, 0, sizeof(*meta));
 }

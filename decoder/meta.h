@@ -36,6 +36,7 @@ struct meta {
 	ARRAY(struct warpspan_kernel) kernels;
 	ARRAY(struct warpspan_hook) hooks;
 	ARRAY(__typeof__(*((struct warpspan_model *)0)->counters)) counters;
+	struct map hooks_by_number;   /* number -> index, once complete */
 	struct map device_of_context; /* number -> index: answers given so far */
 };
 

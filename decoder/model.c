@@ -217,6 +217,8 @@ static int find_launches(struct decoding *decoding)
 	launches->meta = &decoding->meta;
 	launches->log = decoding->log.items;
 	launches->n_log = (uint32_t)decoding->log.n;
+	launches->calls = decoding->host.calls.items;
+	launches->n_calls = (uint32_t)decoding->host.calls.n;
 	launches->complete = decoding->capture->complete;
 	launches->lost_warps = decoding->losses.n_unheard_warps > 0;
 	int result = launches_group(launches);

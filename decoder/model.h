@@ -65,6 +65,14 @@ enum warpspan_match {
 	WARPSPAN_MATCH_UNSURE,  /* several launches may be mixed; said in the report */
 };
 
+/* How a grid was joined with the call that launched it. */
+enum warpspan_join {
+	WARPSPAN_JOIN_NONE,      /* no call fits */
+	WARPSPAN_JOIN_ID,        /* %gridid told the grids apart and gave their order */
+	WARPSPAN_JOIN_ORDER,     /* by the order of starts, in which launches of one stream come */
+	WARPSPAN_JOIN_AMBIGUOUS, /* several calls fit */
+};
+
 struct warpspan_grid {
 	uint32_t kernel;  /* index */
 	uint32_t device;  /* index */
@@ -73,6 +81,7 @@ struct warpspan_grid {
 	uint32_t host; /* index into launches; NONE: no launch of the host's log fits, or a graph launched it */
 	uint32_t call; /* index into calls: the graph launch that launched it; NONE */
 	enum warpspan_match match;
+	enum warpspan_join join;
 	uint32_t grid[3], threads[3], cluster[3];
 	uint64_t start_ns, end_ns; /* first open; last close, or the latest time seen on the device where n_open > 0 */
 	uint32_t n_warps;          /* segments */

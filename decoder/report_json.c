@@ -209,6 +209,21 @@ static const char *match_word(enum warpspan_match match)
 	return "unsure";
 }
 
+static const char *join_word(enum warpspan_join join)
+{
+	switch (join) {
+	case WARPSPAN_JOIN_NONE:
+		return "nothing";
+	case WARPSPAN_JOIN_ID:
+		return "grid_id";
+	case WARPSPAN_JOIN_ORDER:
+		return "order";
+	case WARPSPAN_JOIN_AMBIGUOUS:
+		break;
+	}
+	return "ambiguous";
+}
+
 static void add_launches(struct builder *builder, cJSON *root)
 {
 	const struct warpspan_model *model = builder->model;
@@ -232,6 +247,9 @@ static void add_launches(struct builder *builder, cJSON *root)
 		add_count(builder, launch, "context", grid->context);
 		add_count(builder, launch, "grid_id", grid->grid_id);
 		add_text(builder, launch, "told_apart_by", match_word(grid->match));
+		add_text(builder, launch, "joined_by", join_word(grid->join));
+		if (grid->call != WARPSPAN_NONE)
+			add_count(builder, launch, "graph_launch", model->calls[grid->call].number);
 		if (grid->host == WARPSPAN_NONE) {
 			add(builder, launch, "number", cJSON_CreateNull());
 			continue;

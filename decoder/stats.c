@@ -447,7 +447,9 @@ static void add_grid(struct kernel_stats *kernel, const struct warpspan_model *m
 	kernel->n_open += grid->n_open;
 	kernel->n_records += grid->n_records;
 	kernel->n_lost += grid->n_lost;
-	kernel->n_host_unknown += grid->host == WARPSPAN_NONE;
+	kernel->n_ambiguous += grid->join == WARPSPAN_JOIN_AMBIGUOUS;
+	kernel->n_host_unknown +=
+		grid->host == WARPSPAN_NONE && grid->call == WARPSPAN_NONE && grid->join != WARPSPAN_JOIN_AMBIGUOUS;
 	kernel->n_unsure += grid->match == WARPSPAN_MATCH_UNSURE;
 	kernel->n_repeat += grid->match == WARPSPAN_MATCH_REPEAT;
 }

@@ -38,6 +38,7 @@ struct kernel_stats {
 	uint64_t launch_total_ns, launch_min_ns, launch_max_ns;
 	uint64_t warp_ns; /* sum over its warps, from open to close */
 	uint32_t n_host_unknown, n_unsure, n_repeat;
+	uint32_t n_ambiguous; /* whose launch is one of several */
 	uint64_t
 		n_unseen; /* launches in the host's log, beyond those seen on the device; 0 where that is not certain */
 	uint32_t first_row, n_rows;   /* in `rows`: regions with slices, parents first, then by total time */

@@ -128,6 +128,7 @@ uint32_t built_grid(struct warpspan_model *model, uint32_t kernel, uint32_t devi
 					.host = model->n_launches - 1,
 					.call = WARPSPAN_NONE,
 					.match = WARPSPAN_MATCH_GRID_ID,
+					.join = WARPSPAN_JOIN_ID,
 					.grid = { blocks, 1, 1 },
 					.threads = { threads, 1, 1 },
 					.cluster = { 1, 1, 1 },
@@ -365,6 +366,9 @@ static void add_trouble(struct example *example, uint32_t pipeline)
 	built_counter(model, "arena_swaps", 3);
 	built_counter(model, "of_the_future", 1);
 	model->grids[1].host = WARPSPAN_NONE;
+	model->grids[1].join = WARPSPAN_JOIN_NONE;
+	model->grids[2].host = WARPSPAN_NONE;
+	model->grids[2].join = WARPSPAN_JOIN_AMBIGUOUS;
 	model->grids[1].match = WARPSPAN_MATCH_UNSURE;
 	model->grids[0].n_open = 1;
 	model->complete = false;

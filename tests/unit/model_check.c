@@ -84,6 +84,8 @@ static const char *grids_fault(const struct warpspan_model *model)
 		DEMAND(grid->kernel < model->n_kernels);
 		DEMAND(grid->device < model->n_devices);
 		DEMAND(grid->host == WARPSPAN_NONE || grid->host < model->n_launches);
+		DEMAND((grid->join == WARPSPAN_JOIN_ID || grid->join == WARPSPAN_JOIN_ORDER) ==
+		       (grid->host != WARPSPAN_NONE || grid->call != WARPSPAN_NONE));
 		DEMAND(grid->call == WARPSPAN_NONE || (grid->call < model->n_calls && grid->host == WARPSPAN_NONE));
 		DEMAND(g == 0 || grid->start_ns >= grid[-1].start_ns);
 		DEMAND(grid->end_ns >= grid->start_ns);

@@ -391,6 +391,246 @@ static void a_context_nobody_described_is_damage_once(void **state)
 	builder_destroy(b);
 }
 
+/* --- streams and graphs ----------------------------------------------------------------------- */
+
+enum { GRAPH_LAUNCH = 1, CONTEXT_SYNC };
+
+static struct builder *with_hooks(void)
+{
+	struct builder *b = with_kernels();
+	builder_hook(b, GRAPH_LAUNCH, "cuGraphLaunch");
+	builder_hook(b, CONTEXT_SYNC, "cuCtxSynchronize");
+	return b;
+}
+
+static void launch_on(struct builder *b, uint32_t kernel, uint32_t blocks, uint64_t stream)
+{
+	builder_next_launch(b, 10000 * (b->n_launches + 1), stream, 0);
+	launch(b, kernel, blocks);
+}
+
+/* Launches a graph, or waits for the context; at the time of its number, as launches do. */
+static void call(struct builder *b, uint32_t api, uint64_t graph)
+{
+	const uint64_t begin_ns = 10000 * (b->n_launches + 1);
+	builder_call(b, &(struct warpspan_host_call){ .kind = api == GRAPH_LAUNCH ? WARPSPAN_HOST_GRAPH_LAUNCH
+										  : WARPSPAN_HOST_SYNCHRONIZE,
+						      .api = api,
+						      .amount = graph,
+						      .stream = api == GRAPH_LAUNCH ? 64 : 0,
+						      .begin_ns = begin_ns,
+						      .end_ns = begin_ns + 3000 });
+}
+
+static uint64_t call_of(const struct warpspan_model *model, uint32_t grid)
+{
+	const uint32_t index = model->grids[grid].call;
+	return index == WARPSPAN_NONE ? 0 : model->calls[index].number;
+}
+
+static void with_one_id_one_stream_keeps_its_order(void **state)
+{
+	struct builder *b = with_hooks();
+	for (uint32_t i = 0; i < 4; i++) {
+		launch_on(b, 1 + i % 2, 2, 64);
+		run_grid(b, 1, 2, SITE(i % 2), 1000 + 2000 * i);
+	}
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 4);
+	for (uint32_t i = 0; i < 4; i++) {
+		expect_grid(model, i, i % 2 ? "u" : "k", i + 1);
+		assert_int_equal(model->grids[i].match, WARPSPAN_MATCH_REPEAT);
+		assert_int_equal(model->grids[i].join, WARPSPAN_JOIN_ORDER);
+	}
+	warpspan_model_destroy(model);
+}
+
+static void with_one_id_several_streams_are_ambiguous(void **state)
+{
+	struct builder *b = with_hooks();
+	for (uint32_t i = 0; i < 4; i++) {
+		launch_on(b, 1, 2, 64 + i % 2);
+		run_grid(b, 1, 2, SITE(OPEN_K), 1000 + 2000 * i);
+	}
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 4);
+	for (uint32_t i = 0; i < 4; i++) {
+		expect_grid(model, i, "k", 0); /* whose it is is not known; what it is, is */
+		assert_int_equal(model->grids[i].join, WARPSPAN_JOIN_AMBIGUOUS);
+	}
+	warpspan_model_destroy(model);
+}
+
+static void with_one_id_a_synchronisation_parts_streams(void **state)
+{
+	struct builder *b = with_hooks();
+	launch_on(b, 1, 2, 64);
+	run_grid(b, 1, 2, SITE(OPEN_K), 1000);
+	launch_on(b, 1, 2, 64);
+	run_grid(b, 1, 2, SITE(OPEN_K), 3000);
+	call(b, CONTEXT_SYNC, 0);
+	launch_on(b, 1, 2, 65);
+	run_grid(b, 1, 2, SITE(OPEN_K), 5000);
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 3);
+	expect_grid(model, 0, "k", 1);
+	expect_grid(model, 1, "k", 2);
+	expect_grid(model, 2, "k", 4);
+	warpspan_model_destroy(model);
+}
+
+static void with_ids_of_their_own_streams_stay_apart(void **state)
+{
+	struct builder *b = with_hooks();
+	/* the second launch runs first: its stream was idle */
+	launch_on(b, 1, 2, 64);
+	launch_on(b, 1, 2, 65);
+	launch_on(b, 1, 2, 64);
+	run_grid(b, 7, 2, SITE(OPEN_K), 9000);
+	run_grid(b, 8, 2, SITE(OPEN_K), 1000);
+	run_grid(b, 9, 2, SITE(OPEN_K), 9500);
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 3);
+	expect_grid(model, 0, "k", 2);
+	expect_grid(model, 1, "k", 1);
+	expect_grid(model, 2, "k", 3);
+	assert_int_equal(model->grids[0].join, WARPSPAN_JOIN_ID);
+	warpspan_model_destroy(model);
+}
+
+static void replays_with_the_same_ids_are_told_apart(void **state)
+{
+	struct builder *b = with_hooks();
+	/* a graph of two kernels; the first ran before on its own, under the same id */
+	launch_on(b, 1, 2, 64);
+	run_grid(b, 1, 2, SITE(OPEN_K), 1000);
+	for (uint32_t i = 0; i < 3; i++) {
+		call(b, GRAPH_LAUNCH, 0xabc);
+		run_grid(b, 1, 2, SITE(OPEN_K), 10000 + 5000 * i);
+		run_grid(b, 2, 3, SITE(OPEN_U), 12000 + 5000 * i);
+	}
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 7);
+	expect_grid(model, 0, "k", 1);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(call_of(model, 1 + 2 * i), 2 + i);
+		assert_int_equal(call_of(model, 2 + 2 * i), 2 + i);
+		assert_int_equal(model->grids[1 + 2 * i].match, WARPSPAN_MATCH_REPEAT);
+		assert_int_equal(model->grids[1 + 2 * i].n_warps, 2);
+		assert_string_equal(kernel_of(model, 1 + 2 * i), "k"); /* by its site */
+	}
+	warpspan_model_destroy(model);
+}
+
+static void replays_with_ids_of_their_own_are_counted_out(void **state)
+{
+	struct builder *b = with_hooks();
+	/* each replay runs the kernel twice; once it runs on its own */
+	call(b, GRAPH_LAUNCH, 0xabc);
+	launch_on(b, 1, 2, 64);
+	call(b, GRAPH_LAUNCH, 0xabc);
+	for (uint32_t i = 0; i < 5; i++)
+		run_grid(b, 20 + i, 2, SITE(OPEN_K), 1000 + 2000 * i);
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 5);
+	static const uint64_t calls[] = { 1, 1, 0, 3, 3 };
+	for (uint32_t i = 0; i < 5; i++) {
+		assert_int_equal(call_of(model, i), calls[i]);
+		assert_int_equal(host_of(model, i), calls[i] == 0 ? 2 : 0);
+		assert_int_equal(model->grids[i].join, WARPSPAN_JOIN_ID);
+	}
+	warpspan_model_destroy(model);
+}
+
+static void with_one_id_replays_are_told_apart_too(void **state)
+{
+	struct builder *b = with_hooks();
+	for (uint32_t i = 0; i < 3; i++) {
+		call(b, GRAPH_LAUNCH, 0xabc);
+		run_grid(b, 1, 2, SITE(OPEN_K), 1000 + 2000 * i);
+	}
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(call_of(model, i), 1 + i);
+		assert_int_equal(model->grids[i].match, WARPSPAN_MATCH_REPEAT);
+		assert_int_equal(model->grids[i].join, WARPSPAN_JOIN_ORDER);
+	}
+	warpspan_model_destroy(model);
+}
+
+static void grids_of_one_of_two_graphs_are_ambiguous(void **state)
+{
+	struct builder *b = with_hooks();
+	/* which of the two runs the kernel? nothing says */
+	for (uint32_t i = 0; i < 2; i++) {
+		call(b, GRAPH_LAUNCH, 0xabc);
+		call(b, GRAPH_LAUNCH, 0xdef);
+		run_grid(b, 20 + i, 2, SITE(OPEN_K), 1000 + 2000 * i);
+	}
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(call_of(model, i), 0);
+		assert_int_equal(model->grids[i].join, WARPSPAN_JOIN_AMBIGUOUS);
+	}
+	warpspan_model_destroy(model);
+}
+
+static void graphs_launched_a_different_number_of_times_are_not(void **state)
+{
+	struct builder *b = with_hooks();
+	call(b, GRAPH_LAUNCH, 0xabc);
+	call(b, GRAPH_LAUNCH, 0xdef);
+	call(b, GRAPH_LAUNCH, 0xdef);
+	run_grid(b, 20, 2, SITE(OPEN_K), 1000);
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 1);
+	assert_int_equal(call_of(model, 0), 1);
+	warpspan_model_destroy(model);
+}
+
+static void a_recorder_opened_more_often_than_launched_is_one_launch(void **state)
+{
+	struct builder *b = with_hooks();
+	call(b, GRAPH_LAUNCH, 0xabc);
+	launch_on(b, 2, 5, 64);
+	run_grid(b, 21, 5, SITE(OPEN_U), 20000);
+	for (uint32_t i = 0; i < 3; i++) /* a loop with a recorder in it */
+		run_grid(b, 20, 2, SITE(OPEN_K), 1000 + 2000 * i);
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 2);
+	assert_int_equal(model->grids[0].n_warps, 6);
+	assert_int_equal(call_of(model, 0), 1);
+	warpspan_model_destroy(model);
+}
+
+static void contexts_are_joined_each_on_its_own(void **state)
+{
+	struct builder *b = with_hooks();
+	builder_meta(b, "{\"context\":{\"number\":2,\"device\":0}}");
+	/* context 1 launches a graph, context 2 a kernel of the same shape, under the same id */
+	call(b, GRAPH_LAUNCH, 0xabc);
+	builder_launch(b, 1, &(struct warp_place){ .grid = { 2 }, .context = 2 });
+	for (uint32_t context = 1; context <= 2; context++)
+		for (uint32_t i = 0; i < 2; i++) {
+			struct warp warp = warp_open(b,
+						     &(struct warp_place){ .grid_id = 1,
+									   .grid = { 2 },
+									   .block = { i },
+									   .context = context,
+									   .site = SITE(OPEN_K) },
+						     1000 * context);
+			warp_close(&warp, 1000 * context + 900);
+			builder_segment(b, &warp);
+		}
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 2);
+	assert_int_equal(call_of(model, 0), 1);
+	expect_grid(model, 1, "k", 2);
+	warpspan_model_destroy(model);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -413,6 +653,17 @@ int main(void)
 		cmocka_unit_test(a_recorder_opened_again_in_one_launch_does_not_split_it),
 		cmocka_unit_test(contexts_do_not_mix),
 		cmocka_unit_test(a_context_nobody_described_is_damage_once),
+		cmocka_unit_test(with_one_id_one_stream_keeps_its_order),
+		cmocka_unit_test(with_one_id_several_streams_are_ambiguous),
+		cmocka_unit_test(with_one_id_a_synchronisation_parts_streams),
+		cmocka_unit_test(with_ids_of_their_own_streams_stay_apart),
+		cmocka_unit_test(replays_with_the_same_ids_are_told_apart),
+		cmocka_unit_test(replays_with_ids_of_their_own_are_counted_out),
+		cmocka_unit_test(with_one_id_replays_are_told_apart_too),
+		cmocka_unit_test(grids_of_one_of_two_graphs_are_ambiguous),
+		cmocka_unit_test(graphs_launched_a_different_number_of_times_are_not),
+		cmocka_unit_test(a_recorder_opened_more_often_than_launched_is_one_launch),
+		cmocka_unit_test(contexts_are_joined_each_on_its_own),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

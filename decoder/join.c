@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * join.c - joins grids with the calls that launched them.
+ *
+ * Within a context the log and the grids are both in order. A grid's candidates are the log's launches of the same
+ * shape (module and dimensions), and the launches of graphs. Rules, each of which leaves no choice, in this order:
+ *   1. %gridid counts the launches of a context: if exactly one shift between ids and log explains every grid, it
+ * holds;
+ *   2. as many grids of a shape as launches of it: they correspond in order;
+ *   3. more launches than grids, one kernel, nothing lost and the capture cut while launches were still running: the
+ *      first ones are here;
+ *   4. more grids than launches, and graphs were launched: each launch of a graph makes the same number of them. If
+ * only one set of such numbers explains the count, they correspond in order. Order is that of ids, where ids tell grids
+ * apart. Otherwise it is that of starts, which is the order of the calls only within a stream, and across a
+ * synchronisation of the context. Where launches of one shape were in flight on several streams between two of those,
+ * none of them is joined: they are marked as ambiguous.
+ */
+#include "join.h"
+
+#include "shape.h"
+
+#define SHIFTS_TRIED 64     /* candidates for the shift between ids and log */
+#define GRAPHS_MOST  16     /* executable graphs of a context whose shares are searched for */
+#define SHARES_TRIED 100000 /* steps of that search */
+
+/* A call that launched, or may have launched, grids. */
+struct event {
+	uint64_t number, begin_ns, end_ns;
+	uint64_t stream;
+	uint32_t thread;
+	uint32_t launch, call; /* index; the other is NONE */
+};
+
+typedef ARRAY(struct event) event_array;
+
+/* An executable graph: how often it was launched, and how many grids of the shape at hand each time. */
+struct graph {
+	uint64_t handle;
+	uint64_t n_launches, share;
+};
+
+/* What was found out about one context. */
+struct context {
+	struct launches *launches;
+	event_array graph_launches; /* that succeeded, by number */
+	struct graph graphs[GRAPHS_MOST];
+	size_t n_graphs;           /* more than GRAPHS_MOST: not all are known */
+	ARRAY(struct event) waits; /* synchronisations of the whole context that succeeded, by begin */
+};
+
+/* One side of the join: a launch of the log or a grid, with its shape. */
+struct side {
+	struct shape shape;
+	uint32_t index; /* in the log or the grids */
+	uint64_t order; /* number of the launch; %gridid, or start where that is constant */
+	uint32_t site;  /* of a grid: one of its WS_OPENs */
+	uint32_t context;
+};
+
+typedef ARRAY(struct side) side_array;
+
+static int by_context_and_order(const void *left, const void *right)
+{
+	const struct side *a = left, *b = right;
+	if (a->context != b->context)
+		return a->context < b->context ? -1 : 1;
+	return a->order != b->order ? compare_u64(a->order, b->order) : compare_u64(a->index, b->index);
+}
+
+static int by_shape_and_order(const void *left, const void *right)
+{
+	const struct side *a = left, *b = right;
+	if (a->context != b->context)
+		return a->context < b->context ? -1 : 1;
+	const int shapes = compare_shapes(a->shape, b->shape);
+	if (shapes != 0)
+		return shapes;
+	return a->order != b->order ? compare_u64(a->order, b->order) : compare_u64(a->index, b->index);
+}
+
+/* The part of a side, sorted by context first, that belongs to a context. */
+static size_t context_part(const side_array *side, uint32_t context, size_t *ret_n)
+{
+	size_t low = 0, high = side->n;
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		if (side->items[middle].context < context)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	size_t end = low;
+	while (end < side->n && side->items[end].context == context)
+		end++;
+	*ret_n = end - low;
+	return low;
+}
+
+/* The part of a side sorted by shape that has the shape. */
+static size_t shape_part(const struct side *side, size_t n, struct shape shape, size_t *ret_n)
+{
+	size_t low = 0, high = n;
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		if (compare_shapes(side[middle].shape, shape) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	size_t end = low;
+	while (end < n && compare_shapes(side[end].shape, shape) == 0)
+		end++;
+	*ret_n = end - low;
+	return low;
+}
+
+static void pair_up(struct launches *launches, uint32_t grid, const struct event *event, enum warpspan_join join)
+{
+	struct warpspan_grid *to = &launches->grids.items[grid];
+	to->host = event->launch;
+	to->call = event->call;
+	to->join = join;
+}
+
+static struct event event_of_launch(const struct launches *launches, uint32_t index)
+{
+	const struct warpspan_launch *launch = &launches->log[index];
+	return (struct event){ .number = launch->number,
+			       .begin_ns = launch->begin_ns,
+			       .end_ns = launch->end_ns,
+			       .stream = launch->stream != 0 ? launch->stream : 1,
+			       .thread =
+				       launch->stream == 2 ? launch->thread : 0, /* streams of threads are their own */
+			       .launch = index,
+			       .call = WARPSPAN_NONE };
+}
+
+/* The default stream of a graph launch may be that of its thread: the entry point is not looked at. */
+static struct event event_of_call(const struct launches *launches, uint32_t index)
+{
+	const struct warpspan_host_call *call = &launches->calls[index];
+	return (struct event){ .number = call->number,
+			       .begin_ns = call->begin_ns,
+			       .end_ns = call->end_ns,
+			       .stream = call->stream != 0 ? call->stream : 1,
+			       .thread = call->stream == 0 || call->stream == 2 ? call->thread : 0,
+			       .launch = WARPSPAN_NONE,
+			       .call = index };
+}
+
+/* Rule 1. Grids and launches of one context, in order. True: every grid has its launch. */
+static bool join_by_shift(struct launches *launches, const struct side *grids, size_t n_grids, const struct side *hosts,
+			  size_t n_hosts)
+{
+	size_t n_tried = 0, n_found = 0, found = 0;
+	for (size_t i = 0; i < n_grids; i++)
+		if (launches->grids.items[grids[i].index].match != WARPSPAN_MATCH_GRID_ID)
+			return false;
+	for (size_t first = 0; first < n_hosts && n_found < 2; first++) {
+		if (compare_shapes(hosts[first].shape, grids[0].shape) != 0)
+			continue;
+		if (++n_tried > SHIFTS_TRIED)
+			return false;
+		size_t i = 1;
+		for (; i < n_grids; i++) {
+			const uint64_t step = grids[i].order - grids[0].order;
+			if (step >= n_hosts - first || compare_shapes(hosts[first + step].shape, grids[i].shape) != 0)
+				break;
+		}
+		if (i < n_grids)
+			continue;
+		n_found++;
+		found = first;
+	}
+	if (n_found != 1)
+		return false;
+	for (size_t i = 0; i < n_grids; i++) {
+		const struct side *host = &hosts[found + (grids[i].order - grids[0].order)];
+		const struct event event = event_of_launch(launches, host->index);
+		pair_up(launches, grids[i].index, &event, WARPSPAN_JOIN_ID);
+	}
+	return true;
+}
+
+/* The kernel all these launches are of, or MAP_NONE. */
+static uint32_t only_kernel(const struct launches *launches, const struct side *hosts, size_t n_hosts)
+{
+	for (size_t i = 1; i < n_hosts; i++)
+		if (launches->log[hosts[i].index].kernel != launches->log[hosts[0].index].kernel)
+			return MAP_NONE;
+	return n_hosts == 0 ? MAP_NONE
+			    : map_find(&launches->kernels_by_number, launches->log[hosts[0].index].kernel, 0);
+}
+
+/* Would pairing these up in order give each WS_OPEN site one kernel? Where grids are in order of their start, which
+ * need not be that of the launches, kernels mixed up at one site betray it. */
+static int check_sites(const struct launches *launches, const struct side *grids, const struct event *events, size_t n,
+		       bool *ret_good)
+{
+	struct map kernel_of_site = { 0 };
+	int result = WARPSPAN_OK;
+	*ret_good = true;
+	for (size_t i = 0; i < n && *ret_good && result == WARPSPAN_OK; i++) {
+		if (events[i].launch == WARPSPAN_NONE)
+			continue;
+		const uint32_t kernel = launches->log[events[i].launch].kernel;
+		const uint32_t before = map_find(&kernel_of_site, grids[i].site, 0);
+		*ret_good = before == MAP_NONE || before == kernel;
+		if (kernel != MAP_NONE && map_set(&kernel_of_site, grids[i].site, 0, kernel) < 0)
+			result = WARPSPAN_NO_MEMORY;
+	}
+	map_finish(&kernel_of_site);
+	return result;
+}
+
+/* --- by order --------------------------------------------------------------------------------- */
+
+static bool same_stream(const struct event *a, const struct event *b)
+{
+	return a->stream == b->stream && a->thread == b->thread;
+}
+
+/* Did the context wait between these two moments? The first wait that begins after the one decides. */
+static bool waited_between(const struct context *context, uint64_t from_ns, uint64_t to_ns)
+{
+	size_t low = 0, high = context->waits.n;
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		if (context->waits.items[middle].begin_ns < from_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < context->waits.n && context->waits.items[low].end_ns <= to_ns;
+}
+
+/* Grids in the order of their starts. What is on one stream between two waits of the context corresponds in order; of
+ * what is on several nothing is known but, perhaps, the kernels: `kernels_hold`. */
+static void pair_by_start(struct context *context, const struct side *grids, const struct event *events, size_t n,
+			  bool kernels_hold)
+{
+	struct launches *launches = context->launches;
+	uint64_t returned_ns = 0;
+	for (size_t at = 0, end; at < n; at = end) {
+		bool one_stream = true;
+		for (end = at; end < n; end++) {
+			if (end > at && waited_between(context, returned_ns, events[end].begin_ns))
+				break;
+			one_stream = one_stream && same_stream(&events[at], &events[end]);
+			const uint64_t here_ns = events[end].end_ns != 0 ? events[end].end_ns : UINT64_MAX;
+			returned_ns = here_ns > returned_ns ? here_ns : returned_ns;
+		}
+		for (size_t i = at; i < end; i++) {
+			struct warpspan_grid *grid = &launches->grids.items[grids[i].index];
+			if (one_stream && kernels_hold) {
+				pair_up(launches, grids[i].index, &events[i], WARPSPAN_JOIN_ORDER);
+				continue;
+			}
+			grid->join = WARPSPAN_JOIN_AMBIGUOUS;
+			if (kernels_hold && events[i].launch != WARPSPAN_NONE)
+				grid->kernel = map_find(&launches->kernels_by_number,
+							launches->log[events[i].launch].kernel, 0);
+		}
+	}
+}
+
+/* Does this pairing let the grids of each stream start one after the other? */
+static int starts_in_order(const struct launches *launches, const struct side *grids, const struct event *events,
+			   size_t n, bool *ret_good)
+{
+	struct map last = { 0 };
+	int result = WARPSPAN_OK;
+	*ret_good = true;
+	for (size_t i = 0; i < n && *ret_good && result == WARPSPAN_OK; i++) {
+		const uint32_t before = map_find(&last, events[i].stream, events[i].thread);
+		*ret_good = before == MAP_NONE || launches->grids.items[grids[before].index].start_ns <=
+							  launches->grids.items[grids[i].index].start_ns;
+		if (map_set(&last, events[i].stream, events[i].thread, (uint32_t)i) < 0)
+			result = WARPSPAN_NO_MEMORY;
+	}
+	map_finish(&last);
+	return result;
+}
+
+static int by_grid_index(const void *left, const void *right)
+{
+	const struct side *a = left, *b = right;
+	return (a->index > b->index) - (a->index < b->index);
+}
+
+/* As many grids as events: in the order of ids where that holds, else of starts. */
+static int pair_in_order(struct context *context, struct side *grids, const struct event *events, size_t n)
+{
+	struct launches *launches = context->launches;
+	bool by_id = true, good = true;
+	for (size_t i = 0; i < n; i++)
+		by_id = by_id && launches->grids.items[grids[i].index].match == WARPSPAN_MATCH_GRID_ID;
+	int result = WARPSPAN_OK;
+	/* Within a graph ids need not count on from those outside. */
+	if (by_id && context->graph_launches.n > 0)
+		result = starts_in_order(launches, grids, events, n, &by_id);
+	if (result < 0)
+		return result;
+	if (by_id) {
+		for (size_t i = 0; i < n; i++)
+			pair_up(launches, grids[i].index, &events[i], WARPSPAN_JOIN_ID);
+		return WARPSPAN_OK;
+	}
+	if (n > 1)
+		qsort(grids, n, sizeof(*grids), by_grid_index); /* they are numbered by start */
+	result = check_sites(launches, grids, events, n, &good);
+	if (result == WARPSPAN_OK)
+		pair_by_start(context, grids, events, n, good);
+	return result;
+}
+
+/* --- graphs ----------------------------------------------------------------------------------- */
+
+struct search {
+	const struct context *context;
+	uint64_t shares[GRAPHS_MOST], found[GRAPHS_MOST];
+	unsigned n_found, n_steps;
+};
+
+/* Looks for numbers of grids per launch of each graph from `index` on that add up to `rest`; stops at the second. */
+static void search_shares(struct search *search, size_t index, uint64_t rest)
+{
+	const struct context *context = search->context;
+	const uint64_t n = context->graphs[index].n_launches;
+	if (++search->n_steps > SHARES_TRIED || search->n_found > 1)
+		return;
+	if (index + 1 == context->n_graphs) {
+		if (rest % n != 0)
+			return;
+		search->shares[index] = rest / n;
+		search->n_found++;
+		memcpy(search->found, search->shares, sizeof(search->found));
+		return;
+	}
+	for (uint64_t share = 0; share * n <= rest && search->n_found < 2 && search->n_steps <= SHARES_TRIED; share++) {
+		search->shares[index] = share;
+		search_shares(search, index + 1, rest - share * n);
+	}
+}
+
+/* How many grids of the shape at hand a launch of each graph makes. False: nothing certain. */
+static bool find_shares(struct context *context, uint64_t n_from_graphs)
+{
+	struct search search = { .context = context };
+	if (context->n_graphs == 0 || context->n_graphs > GRAPHS_MOST)
+		return false;
+	search_shares(&search, 0, n_from_graphs);
+	if (search.n_found != 1 || search.n_steps > SHARES_TRIED)
+		return false;
+	for (size_t i = 0; i < context->n_graphs; i++)
+		context->graphs[i].share = search.found[i];
+	return true;
+}
+
+static int by_event_number(const void *left, const void *right)
+{
+	const struct event *a = left, *b = right;
+	return (a->number > b->number) - (a->number < b->number);
+}
+
+/* The launches of a shape and those of graphs, each as often as it makes grids of the shape, by number. */
+static int list_events(struct context *context, const struct side *hosts, size_t n_hosts, bool with_graphs,
+		       event_array *events)
+{
+	for (size_t i = 0; i < n_hosts; i++) {
+		struct event *event = array_add(events);
+		if (event == NULL)
+			return WARPSPAN_NO_MEMORY;
+		*event = event_of_launch(context->launches, hosts[i].index);
+	}
+	for (size_t i = 0; with_graphs && i < context->graph_launches.n; i++) {
+		const struct event *launch = &context->graph_launches.items[i];
+		const uint64_t handle = context->launches->calls[launch->call].amount;
+		size_t k = 0;
+		while (context->graphs[k].handle != handle)
+			k++;
+		for (uint64_t share = 0; share < context->graphs[k].share; share++) {
+			struct event *event = array_add(events);
+			if (event == NULL)
+				return WARPSPAN_NO_MEMORY;
+			*event = *launch;
+		}
+	}
+	if (events->n > 1)
+		qsort(events->items, events->n, sizeof(*events->items), by_event_number);
+	return WARPSPAN_OK;
+}
+
+/* --- a context -------------------------------------------------------------------------------- */
+
+/* Rules 2, 3 and 4, for the grids and launches of one shape. */
+static int join_by_shape(struct context *context, struct side *grids, size_t n_grids, const struct side *hosts,
+			 size_t n_hosts)
+{
+	struct launches *launches = context->launches;
+	const bool whole = launches->complete && !launches->lost_warps;
+	const uint32_t kernel = only_kernel(launches, hosts, n_hosts);
+	const bool more = n_grids > n_hosts && context->graph_launches.n > 0;
+	const bool prefix = n_hosts > n_grids && kernel != MAP_NONE && !launches->complete && !launches->lost_warps;
+	bool pair = n_grids == n_hosts || prefix || (more && whole && find_shares(context, n_grids - n_hosts));
+	for (size_t i = 0; i < n_grids && more; i++)
+		pair = pair && launches->grids.items[grids[i].index].match != WARPSPAN_MATCH_UNSURE;
+	event_array events = { 0 };
+	int result = pair ? list_events(context, hosts, n_hosts, more, &events) : WARPSPAN_OK;
+	for (size_t i = 0; i < n_grids && !pair; i++) {
+		struct warpspan_grid *grid = &launches->grids.items[grids[i].index];
+		grid->join = more ? WARPSPAN_JOIN_AMBIGUOUS : WARPSPAN_JOIN_NONE;
+		if (kernel != MAP_NONE && !more)
+			grid->kernel = kernel;
+	}
+	if (result == WARPSPAN_OK && pair)
+		result = pair_in_order(context, grids, events.items, n_grids);
+	free(events.items);
+	return result;
+}
+
+static int join_context(struct context *context, struct side *grids, size_t n_grids, struct side *hosts, size_t n_hosts)
+{
+	if (context->graph_launches.n == 0 && join_by_shift(context->launches, grids, n_grids, hosts, n_hosts))
+		return WARPSPAN_OK;
+	/* The contexts are equal in each part, so this sorts by shape. */
+	qsort(grids, n_grids, sizeof(*grids), by_shape_and_order);
+	if (n_hosts > 1)
+		qsort(hosts, n_hosts, sizeof(*hosts), by_shape_and_order);
+	int result = WARPSPAN_OK;
+	for (size_t at = 0; at < n_grids && result == WARPSPAN_OK;) {
+		size_t n_alike, n_candidates;
+		shape_part(grids + at, n_grids - at, grids[at].shape, &n_alike);
+		const size_t first = shape_part(hosts, n_hosts, grids[at].shape, &n_candidates);
+		result = join_by_shape(context, grids + at, n_alike, n_candidates > 0 ? hosts + first : NULL,
+				       n_candidates);
+		at += n_alike;
+	}
+	return result;
+}
+
+/* The calls that concern a context, in order. `calls` are sorted by context and number. */
+static int look_at_calls(struct context *context, const uint32_t *calls, size_t n)
+{
+	const struct launches *launches = context->launches;
+	for (size_t i = 0; i < n; i++) {
+		const struct warpspan_host_call *call = &launches->calls[calls[i]];
+		if (call->kind == WARPSPAN_HOST_SYNCHRONIZE) {
+			struct event *wait = array_add(&context->waits);
+			if (wait == NULL)
+				return WARPSPAN_NO_MEMORY;
+			*wait = event_of_call(launches, calls[i]);
+			continue;
+		}
+		struct event *launch = array_add(&context->graph_launches);
+		if (launch == NULL)
+			return WARPSPAN_NO_MEMORY;
+		*launch = event_of_call(launches, calls[i]);
+		size_t k = 0;
+		while (k < context->n_graphs && k < GRAPHS_MOST && context->graphs[k].handle != call->amount)
+			k++;
+		if (k == GRAPHS_MOST)
+			context->n_graphs = GRAPHS_MOST + 1;
+		else if (k == context->n_graphs)
+			context->graphs[context->n_graphs++] = (struct graph){ call->amount, 1, 0 };
+		else
+			context->graphs[k].n_launches++;
+	}
+	return WARPSPAN_OK;
+}
+
+static int collect_sides(struct launches *launches, side_array *grids, side_array *hosts)
+{
+	for (uint32_t i = 0; i < launches->n_log; i++) {
+		const struct warpspan_launch *launch = &launches->log[i];
+		struct side side = { .index = i, .order = launch->number, .context = launch->context };
+		if (launch->result != 0 || launch->module == 0 || !shape_of_launch(launch, &side.shape))
+			continue;
+		struct side *added = array_add(hosts);
+		if (added == NULL)
+			return WARPSPAN_NO_MEMORY;
+		*added = side;
+	}
+	for (size_t i = 0; i < launches->grids.n; i++) {
+		struct side *added = array_add(grids);
+		if (added == NULL)
+			return WARPSPAN_NO_MEMORY;
+		added->index = (uint32_t)i;
+		added->context = launches->grids.items[i].context;
+	}
+	for (size_t i = 0; i < launches->segments->all.n; i++) {
+		const struct segment *segment = &launches->segments->all.items[i];
+		struct side *side = &grids->items[segment->grid];
+		side->shape = shape_of_segment(&segment->head);
+		if (side->site == 0 || segment->head.site < side->site)
+			side->site = segment->head.site;
+	}
+	for (size_t i = 0; i < grids->n; i++) {
+		const struct warpspan_grid *grid = &launches->grids.items[i];
+		grids->items[i].order = grid->match == WARPSPAN_MATCH_GRID_ID ? grid->grid_id : grid->start_ns;
+	}
+	if (grids->n > 1)
+		qsort(grids->items, grids->n, sizeof(*grids->items), by_context_and_order);
+	if (hosts->n > 1)
+		qsort(hosts->items, hosts->n, sizeof(*hosts->items), by_context_and_order);
+	return WARPSPAN_OK;
+}
+
+/* --- all contexts ----------------------------------------------------------------------------- */
+
+/* Is it a call that says something about the grids of its context? */
+static bool concerns_grids(const struct launches *launches, const struct warpspan_host_call *call)
+{
+	if (call->result != 0 || call->end_ns < call->begin_ns)
+		return call->kind == WARPSPAN_HOST_GRAPH_LAUNCH && call->result == 0;
+	return call->kind == WARPSPAN_HOST_GRAPH_LAUNCH ||
+	       (call->kind == WARPSPAN_HOST_SYNCHRONIZE && launches_waits_for_context(launches, call));
+}
+
+static int by_context_and_begin(const void *left, const void *right, void *opaque)
+{
+	const struct warpspan_host_call *calls = opaque;
+	const struct warpspan_host_call *a = &calls[*(const uint32_t *)left], *b = &calls[*(const uint32_t *)right];
+	if (a->context != b->context)
+		return a->context < b->context ? -1 : 1;
+	return a->begin_ns != b->begin_ns ? compare_u64(a->begin_ns, b->begin_ns) : compare_u64(a->number, b->number);
+}
+
+/* Indices of the calls that matter, by context and begin. */
+static int sort_calls(const struct launches *launches, uint32_t **ret_calls, size_t *ret_n)
+{
+	uint32_t *calls = malloc(((size_t)launches->n_calls + 1) * sizeof(*calls));
+	size_t n = 0;
+	if (calls == NULL)
+		return WARPSPAN_NO_MEMORY;
+	for (uint32_t i = 0; i < launches->n_calls; i++)
+		if (concerns_grids(launches, &launches->calls[i]))
+			calls[n++] = i;
+	if (n > 1)
+		qsort_r(calls, n, sizeof(*calls), by_context_and_begin, (void *)(uintptr_t)launches->calls);
+	*ret_calls = calls;
+	*ret_n = n;
+	return WARPSPAN_OK;
+}
+
+static int join_each_context(struct launches *launches, side_array *grids, side_array *hosts, const uint32_t *calls,
+			     size_t n_calls)
+{
+	int result = WARPSPAN_OK;
+	for (size_t at = 0, call = 0; result == WARPSPAN_OK && at < grids->n;) {
+		struct context context = { .launches = launches };
+		const uint32_t number = grids->items[at].context;
+		size_t n_grids, n_hosts, call_end;
+		context_part(grids, number, &n_grids);
+		const size_t first = context_part(hosts, number, &n_hosts);
+		while (call < n_calls && launches->calls[calls[call]].context < number)
+			call++;
+		for (call_end = call; call_end < n_calls && launches->calls[calls[call_end]].context == number;)
+			call_end++;
+		result = look_at_calls(&context, calls + call, call_end - call);
+		if (result == WARPSPAN_OK)
+			result = join_context(&context, grids->items + at, n_grids,
+					      n_hosts > 0 ? hosts->items + first : NULL, n_hosts);
+		free(context.graph_launches.items);
+		free(context.waits.items);
+		call = call_end;
+		at += n_grids;
+	}
+	return result;
+}
+
+int join_grids(struct launches *launches)
+{
+	side_array grids = { 0 }, hosts = { 0 };
+	uint32_t *calls = NULL;
+	size_t n_calls = 0;
+	int result = collect_sides(launches, &grids, &hosts);
+	if (result == WARPSPAN_OK)
+		result = sort_calls(launches, &calls, &n_calls);
+	if (result == WARPSPAN_OK)
+		result = join_each_context(launches, &grids, &hosts, calls, n_calls);
+	free(calls);
+	free(grids.items);
+	free(hosts.items);
+	return result;
+}
