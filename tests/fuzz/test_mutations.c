@@ -22,8 +22,18 @@ static uint8_t *rich_capture(size_t *ret_n)
 	builder_site(b, SITE(2), WARPSPAN_SITE_BEGIN, "multiply", 20);
 	builder_site(b, SITE(3), WARPSPAN_SITE_END, "multiply", 21);
 	builder_site(b, SITE(4), WARPSPAN_SITE_VALUE, "tile", 30);
+	builder_hook(b, 1, "cuCtxSynchronize");
+	builder_hook(b, 2, "cuGraphLaunch");
+	builder_hook(b, 3, "cuMemcpyDtoH_v2");
 	for (uint32_t g = 0; g < 4; g++) {
 		const struct warp_place launch = { .grid = { 2 }, .threads = { 64 } };
+		if (g == 1) /* a graph's second replay has the id of the first */
+			builder_call(b, &(struct warpspan_host_call){ .kind = WARPSPAN_HOST_GRAPH_LAUNCH,
+								      .api = 2,
+								      .amount = 0xabc,
+								      .begin_ns = 15000,
+								      .end_ns = 18000 });
+		builder_next_launch(b, 10000 * (g + 1), g % 3, 42 + g % 2);
 		builder_launch(b, 1 + g % 2, &launch);
 		for (uint32_t w = 0; w < 4; w++) {
 			const struct warp_place place = { .grid_id = 3 + g,
@@ -45,6 +55,13 @@ static uint8_t *rich_capture(size_t *ret_n)
 			builder_segment(b, &warp);
 		}
 	}
+	for (uint32_t i = 0; i < 3; i++)
+		builder_call(b, &(struct warpspan_host_call){ .kind = i == 2 ? WARPSPAN_HOST_COPY
+									     : WARPSPAN_HOST_SYNCHRONIZE,
+							      .api = 1 + 2 * (i / 2),
+							      .begin_ns = 60000 + 10000 * i,
+							      .end_ns = i == 1 ? 0 : 65000 + 10000 * i,
+							      .thread = 42 + i % 2 });
 	const struct warpspan_loss losses[] = {
 		{ .key = 1ull << 32 | SITE(0), .warps = 2, .records = 10, .most_records = 6, .most_words = 7 },
 		{ .key = WARPSPAN_LOSS_REST_KEY, .warps = 1, .records = 1, .most_records = 1, .most_words = 1 },
