@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""check_exports.py BUILD EXAMPLE... - the two timelines of an example, read by other people's code, hold the same slices.
+"""check_exports.py BUILD PROGRAM... - the two timelines of an example, read by other people's code, hold the same slices.
 
-Runs each example under the library (the environment leads to simgpu). The .pftrace is parsed with the protobuf classes of the Python package `perfetto`, the .json.gz with the json module. Slices
+Runs each program (an example, or a path below BUILD) under the library (the environment leads to simgpu). The .pftrace is parsed with the protobuf classes of the Python package `perfetto`, the .json.gz with the json module. Slices
 are compared as (name, start, duration, file, line), arrows as (name, start, name, start) of their ends; nesting is
 checked on every track of both, and that each launch that is known has its arrow. Exit status 77 when
 the package is not installed.
@@ -169,9 +169,10 @@ def main():
     good = bool(examples)
     with tempfile.TemporaryDirectory() as folder:
         for example in examples:
-            base = os.path.join(folder, example)
+            base = os.path.join(folder, os.path.basename(example))
+            program = example if "/" in example else os.path.join("device_rt", "examples", example)
             subprocess.run([os.path.join(build, "decoder", "warpspan"), "run", "--out", base, "--",
-                            os.path.join(build, "device_rt", "examples", example)], check=True)
+                            os.path.join(build, program)], check=True, env={**os.environ, "SIMGPU_DEVICES": "2"})
             good = compare(base) and good
     sys.exit(not good)
 

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_concurrency.c BUILD - kernels of one module in flight at once: told apart, not mixed, and joined with the calls
+ * that launched them, whatever %gridid is on the device. BUILD is the build folder; the environment leads to simgpu.
+ */
+#include "support.h"
+
+#include "examples.h"
+#include "model.h"
+#include "run.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PATH_BYTES 4096
+
+static const char *build;
+static char folder[64];
+
+static int make_folder(void **state)
+{
+	strcpy(folder, "/tmp/warpspan-concurrency-XXXXXX");
+	return mkdtemp(folder) != NULL ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+	struct run_result result;
+	run_program(&(struct run){ .arguments = { "rm", "-rf", folder } }, &result);
+	run_result_finish(&result);
+	return 0;
+}
+
+/* Runs the program under the library, its standard output as without, and loads what was recorded. */
+static struct warpspan_model *record(const char *program, const char *setting)
+{
+	char path[PATH_BYTES], preload[PATH_BYTES], out[128], capture[128];
+	struct run_result plain, recorded;
+	struct warpspan_model *model = NULL;
+	struct warpspan_error error;
+	snprintf(path, sizeof(path), "%s/%s", build, program);
+	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s/shim/libwarpspan.so", build);
+	snprintf(out, sizeof(out), "WARPSPAN_OUT=%s/c", folder);
+	snprintf(capture, sizeof(capture), "%s/c.wspan", folder);
+	run_program(&(struct run){ .arguments = { path }, .environment = { "LD_PRELOAD", setting } }, &plain);
+	run_program(&(struct run){ .arguments = { path }, .environment = { preload, out, setting } }, &recorded);
+	assert_int_equal(plain.exit_status, 0);
+	assert_int_equal(recorded.exit_status, 0);
+	assert_string_equal(plain.out, recorded.out);
+	run_result_finish(&plain);
+	run_result_finish(&recorded);
+	if (warpspan_model_load(capture, &model, &error) != WARPSPAN_OK)
+		fail_msg("%s", error.text);
+	unlink(capture);
+	return model;
+}
+
+static bool is_kernel(const struct warpspan_model *model, const struct warpspan_grid *grid, const char *name)
+{
+	return strncmp(model->kernels[grid->kernel].demangled, name, strlen(name)) == 0;
+}
+
+/* A grid that was joined is of the kernel its launch was of. */
+static void check_kernels(const struct warpspan_model *model)
+{
+	for (uint32_t i = 0; i < model->n_grids; i++) {
+		const struct warpspan_grid *grid = &model->grids[i];
+		if (grid->host == WARPSPAN_NONE)
+			continue;
+		assert_int_equal(model->kernels[grid->kernel].number, model->launches[grid->host].kernel);
+		const struct warpspan_slice *slice = &model->slices[model->tracks[grid->first_track].first_slice];
+		const char *region = model->regions[slice->region].name;
+		if (!is_kernel(model, grid, strcmp(region, "add") == 0 ? "sum" : region))
+			fail_msg("grid %u of %s has the region %s", i, model->kernels[grid->kernel].demangled, region);
+	}
+}
+
+static void check_each_launch_once(const struct warpspan_model *model)
+{
+	uint32_t *n = calloc(model->n_launches, sizeof(*n));
+	assert_non_null(n);
+	for (uint32_t i = 0; i < model->n_grids; i++)
+		if (model->grids[i].host != WARPSPAN_NONE)
+			n[model->grids[i].host]++;
+	for (uint32_t i = 0; i < model->n_launches; i++)
+		assert_int_equal(n[i], 1);
+	free(n);
+}
+
+static void streams_in_flight_are_joined_by_their_ids(void **state)
+{
+	static const char *const settings[] = { "SIMGPU_GRIDID=unique", "SIMGPU_GRIDID=per-graph" };
+	for (int k = 0; k < 2; k++) {
+		struct warpspan_model *model = record("device_rt/examples/streams", settings[k]);
+		assert_int_equal(example_compare("streams", model, ""), 0);
+		assert_int_equal(model->n_launches, 240);
+		assert_int_equal(model->n_grids, 240);
+		for (uint32_t i = 0; i < model->n_grids; i++) {
+			assert_int_equal(model->grids[i].match, WARPSPAN_MATCH_GRID_ID);
+			assert_int_equal(model->grids[i].join, WARPSPAN_JOIN_ID);
+		}
+		check_kernels(model);
+		check_each_launch_once(model);
+		warpspan_model_destroy(model);
+	}
+}
+
+static void with_one_id_for_all_what_is_ambiguous_is_marked(void **state)
+{
+	struct warpspan_model *model = record("device_rt/examples/streams", "SIMGPU_GRIDID=constant");
+	assert_int_equal(example_compare("streams", model, ""), 0);
+	for (uint32_t i = 0; i < model->n_grids; i++) {
+		const struct warpspan_grid *grid = &model->grids[i];
+		assert_int_not_equal(grid->match, WARPSPAN_MATCH_GRID_ID);
+		assert_int_not_equal(grid->join, WARPSPAN_JOIN_ID);
+		assert_true(grid->host != WARPSPAN_NONE || grid->join == WARPSPAN_JOIN_AMBIGUOUS);
+	}
+	check_kernels(model);
+	warpspan_model_destroy(model);
+}
+
+/* Three kernels a replay, each by the replay's own call, in the order of the calls. */
+static void check_replays(const struct warpspan_model *model)
+{
+	uint32_t n_steps = 0, n_finishes = 0, n_asides = 0, n_of_call[5] = { 0 };
+	uint64_t last = 0;
+	assert_int_equal(model->n_grids, 2 + 5 * 3 + 5);
+	for (uint32_t i = 0; i < model->n_grids; i++) {
+		const struct warpspan_grid *grid = &model->grids[i];
+		const struct warpspan_slice *slice = &model->slices[model->tracks[grid->first_track].first_slice];
+		const char *region = model->regions[slice->region].name;
+		n_steps += strcmp(region, "step") == 0;
+		n_finishes += strcmp(region, "finish") == 0;
+		n_asides += strcmp(region, "aside") == 0;
+		assert_int_equal(grid->n_warps, strcmp(region, "finish") == 0 ? 2
+						: strcmp(region, "step") == 0 ? 4
+									      : 6);
+		if (grid->call == WARPSPAN_NONE)
+			continue;
+		const struct warpspan_host_call *call = &model->calls[grid->call];
+		assert_int_equal(call->kind, WARPSPAN_HOST_GRAPH_LAUNCH);
+		assert_true(call->number >= last);
+		last = call->number;
+		uint32_t k = 0;
+		for (uint32_t c = 0; c < grid->call; c++)
+			k += model->calls[c].kind == WARPSPAN_HOST_GRAPH_LAUNCH;
+		assert_in_range(k, 0, 4);
+		n_of_call[k]++;
+	}
+	assert_int_equal(n_steps, 2 + 5 * 2);
+	assert_int_equal(n_finishes, 5);
+	assert_int_equal(n_asides, 5);
+	for (int k = 0; k < 5; k++)
+		assert_int_equal(n_of_call[k], 3);
+	check_each_launch_once(model);
+	check_kernels(model);
+}
+
+static void replays_are_joined_with_the_launches_of_their_graph(void **state)
+{
+	static const char *const settings[] = { "SIMGPU_GRIDID=unique", "SIMGPU_GRIDID=constant",
+						"SIMGPU_GRIDID=per-graph" };
+	for (int k = 0; k < 3; k++) {
+		struct warpspan_model *model = record("tests/preload/e2e/replays", settings[k]);
+		print_message("  %s\n", settings[k]);
+		check_replays(model);
+		warpspan_model_destroy(model);
+	}
+}
+
+static void two_devices_are_joined_each_on_its_own(void **state)
+{
+	struct warpspan_model *model = record("tests/preload/e2e/two_gpus", "SIMGPU_DEVICES=2");
+	uint32_t n[2] = { 0 };
+	assert_int_equal(model->n_grids, 6);
+	assert_int_equal(model->n_host_clocks, 2);
+	for (uint32_t i = 0; i < model->n_grids; i++) {
+		const struct warpspan_grid *grid = &model->grids[i];
+		assert_int_not_equal(grid->host, WARPSPAN_NONE);
+		assert_int_equal(model->launches[grid->host].context, grid->context);
+		n[grid->device]++;
+	}
+	assert_int_equal(n[0], 3);
+	assert_int_equal(n[1], 3);
+	assert_int_not_equal(model->host_clocks[0].device, model->host_clocks[1].device);
+	check_kernels(model);
+	check_each_launch_once(model);
+	warpspan_model_destroy(model);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(streams_in_flight_are_joined_by_their_ids),
+		cmocka_unit_test(with_one_id_for_all_what_is_ambiguous_is_marked),
+		cmocka_unit_test(replays_are_joined_with_the_launches_of_their_graph),
+		cmocka_unit_test(two_devices_are_joined_each_on_its_own),
+	};
+	if (argc != 2) {
+		fprintf(stderr, "usage: %s BUILD\n", argv[0]);
+		return 2;
+	}
+	build = argv[1];
+	return cmocka_run_group_tests_name("concurrency", tests, make_folder, remove_folder);
+}
