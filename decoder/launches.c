@@ -15,6 +15,7 @@
 #include "launches.h"
 
 #include "join.h"
+#include "kernels.h"
 #include "shape.h"
 
 /* --- grouping --------------------------------------------------------------------------------- */
@@ -404,7 +405,8 @@ static int add_unnamed_kernel(struct launches *launches, uint32_t module, uint32
 		free(demangled);
 		return WARPSPAN_NO_MEMORY;
 	}
-	*kernel = (struct warpspan_kernel){ .module = module, .name = name, .demangled = demangled };
+	*kernel =
+		(struct warpspan_kernel){ .module = module, .name = name, .demangled = demangled, .same = *ret_kernel };
 	return WARPSPAN_OK;
 }
 
@@ -427,6 +429,40 @@ int launches_kernel_of_site(struct launches *launches, uint32_t module, uint32_t
 	if (result == WARPSPAN_OK && map_set(&launches->kernels_by_site, module, UNNAMED_KEY(site), *ret_kernel) < 0)
 		return WARPSPAN_NO_MEMORY;
 	return result;
+}
+
+/* Which modules have but one kernel that was launched. */
+static int index_only_kernels(struct launches *launches)
+{
+	for (uint32_t i = 0; launches->log_whole && i < launches->n_log; i++) {
+		const struct warpspan_launch *launch = &launches->log[i];
+		const uint32_t known = map_find(&launches->kernels_by_number, launch->kernel, 0);
+		const uint32_t kernel = known != MAP_NONE ? known : SITE_OF_SEVERAL;
+		const uint32_t before = map_find(&launches->kernels_by_module, launch->module, 0);
+
+		if (launch->result != 0 || before == kernel || before == SITE_OF_SEVERAL)
+			continue;
+		if (map_set(&launches->kernels_by_module, launch->module, 0,
+			    before == MAP_NONE ? kernel : SITE_OF_SEVERAL) < 0)
+			return WARPSPAN_NO_MEMORY;
+	}
+	return WARPSPAN_OK;
+}
+
+int launches_kernel_of_loss(struct launches *launches, uint32_t module, uint32_t site, uint32_t *ret_kernel)
+{
+	const uint32_t known = map_find(&launches->kernels_by_site, module, site);
+	const bool named = known != MAP_NONE && known != SITE_OF_SEVERAL;
+	const bool unnamed = map_find(&launches->kernels_by_site, module, UNNAMED_KEY(site)) != MAP_NONE;
+	int result = WARPSPAN_OK;
+	if (!named && !unnamed) {
+		const uint32_t only = map_find(&launches->kernels_by_module, module, 0);
+		if (only != MAP_NONE && only != SITE_OF_SEVERAL && known != SITE_OF_SEVERAL &&
+		    map_set(&launches->kernels_by_site, module, site, only) < 0)
+			return WARPSPAN_NO_MEMORY;
+	}
+	result = launches_kernel_of_site(launches, module, site, ret_kernel);
+	return result < 0 ? result : kernels_stand_in(launches, ret_kernel);
 }
 
 /* Learns from the grids whose kernel is known which WS_OPEN sites are of one kernel. */
@@ -492,6 +528,8 @@ int launches_join(struct launches *launches)
 {
 	int result = index_kernels(launches);
 	if (result == WARPSPAN_OK)
+		result = index_only_kernels(launches);
+	if (result == WARPSPAN_OK)
 		result = join_grids(launches);
 	return result == WARPSPAN_OK ? name_kernels(launches) : result;
 }
@@ -503,6 +541,8 @@ void launches_finish(struct launches *launches)
 	map_finish(&launches->graph_launches);
 	map_finish(&launches->logged_shapes);
 	map_finish(&launches->kernels_by_number);
+	map_finish(&launches->kernels_by_module);
+	map_finish(&launches->kernels_by_name);
 	map_finish(&launches->kernels_by_site);
 	launches->grids.items = NULL;
 }

@@ -19,12 +19,15 @@ struct launches {
 	const struct warpspan_host_call *calls; /* by number */
 	uint32_t n_calls;
 	bool complete;   /* the writer closed the capture: nothing was still to come */
+	bool log_whole;  /* every kernel that was launched while its module was attached is in the log */
 	bool lost_warps; /* some warps found no segment: whole launches may be missing */
 	ARRAY(struct warpspan_grid) grids;
 	struct map successes;         /* context -> launches of it in the log that succeeded */
 	struct map graph_launches;    /* context -> launches of graphs that succeeded */
 	struct map logged_shapes;     /* context and shape -> the same */
 	struct map kernels_by_number; /* number -> index */
+	struct map kernels_by_module; /* module -> its only launched kernel; SITE_OF_SEVERAL: there are more */
+	struct map kernels_by_name;   /* hash of the name -> index, once kernels_merge() is through */
 	struct map kernels_by_site;   /* module, WS_OPEN site -> index; SITE_OF_SEVERAL: not one kernel's own */
 };
 
@@ -38,6 +41,9 @@ int launches_join(struct launches *launches);
 bool launches_waits_for_context(const struct launches *launches, const struct warpspan_host_call *call);
 /* Index of the kernel that the WS_OPEN site belongs to; of one that cannot be named, "kernel at FILE:LINE". */
 int launches_kernel_of_site(struct launches *launches, uint32_t module, uint32_t site, uint32_t *ret_kernel);
+/* The same for warps that found no segment, of which there is no grid: they are of the module's only kernel, too, where
+ * the log knows of no other. After kernels_merge(). */
+int launches_kernel_of_loss(struct launches *launches, uint32_t module, uint32_t site, uint32_t *ret_kernel);
 void launches_finish(struct launches *launches);
 
 #endif

@@ -109,7 +109,7 @@ static int add_unheard_warps(struct losses *losses, struct launches *launches, c
 		if (loss.key == 0 || loss.warps == 0)
 			continue;
 		if (loss.key != WARPSPAN_LOSS_REST_KEY) {
-			const int result = launches_kernel_of_site(launches, (uint32_t)(loss.key >> 32),
+			const int result = launches_kernel_of_loss(launches, (uint32_t)(loss.key >> 32),
 								   (uint32_t)loss.key, &kernel);
 			if (result < 0)
 				return result;

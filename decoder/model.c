@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "host.h"
 #include "host_clock.h"
+#include "kernels.h"
 #include "launches.h"
 #include "losses.h"
 #include "spans.h"
@@ -209,6 +210,25 @@ static int fit_clocks(struct decoding *decoding)
 
 /* --- launches and spans ----------------------------------------------------------------------- */
 
+/* Nothing that was launched is missing in the log: graphs are launched without entries in it, and the counters tell
+ * what else was left out of it. */
+static bool log_is_whole(const struct decoding *decoding)
+{
+	static const char *const left_out[] = { "filtered", "capturing", "graph_kernels", "lookup_error", "log_full" };
+
+	if (!decoding->capture->complete || decoding->damage.places.n > 0)
+		return false;
+	for (size_t i = 0; i < decoding->host.calls.n; i++)
+		if (decoding->host.calls.items[i].kind == WARPSPAN_HOST_GRAPH_LAUNCH)
+			return false;
+	for (size_t i = 0; i < decoding->meta.counters.n; i++)
+		for (size_t k = 0; k < sizeof(left_out) / sizeof(left_out[0]); k++)
+			if (decoding->meta.counters.items[i].value != 0 &&
+			    strcmp(decoding->meta.counters.items[i].name, left_out[k]) == 0)
+				return false;
+	return true;
+}
+
 static int find_launches(struct decoding *decoding)
 {
 	struct launches *launches = &decoding->launches;
@@ -220,10 +240,13 @@ static int find_launches(struct decoding *decoding)
 	launches->calls = decoding->host.calls.items;
 	launches->n_calls = (uint32_t)decoding->host.calls.n;
 	launches->complete = decoding->capture->complete;
+	launches->log_whole = log_is_whole(decoding);
 	launches->lost_warps = decoding->losses.n_unheard_warps > 0;
 	int result = launches_group(launches);
 	if (result == WARPSPAN_OK)
 		result = launches_join(launches);
+	if (result == WARPSPAN_OK)
+		result = kernels_merge(launches);
 	if (result == WARPSPAN_OK)
 		result = losses_by_kernel(&decoding->losses, launches);
 	return result;

@@ -33,6 +33,9 @@ struct warpspan_kernel {
 	uint32_t module; /* number of its module */
 	char *name;      /* as the driver calls it; of an unknown kernel "kernel at FILE:LINE" */
 	char *demangled; /* for people; equals name where it is not a C++ name */
+	uint32_t
+		same; /* index of the one that stands for it in grids, regions and losses: itself, or the first of the
+		       * same name, place of WS_OPEN and device, which another module (or the same, loaded again) has */
 };
 
 /* An entry point that host calls name by its number. */

@@ -138,8 +138,11 @@ static void print_kernel_header(const struct warpspan_model *model, const struct
 	int n;
 
 	fprintf(out, "\n%s\n", text_elide(name, sizeof(name), model->kernels[kernel].demangled, columns));
-	n = snprintf(line, sizeof(line), "%s launch%s, ", text_count(count, numbers->n_launches),
-		     numbers->n_launches == 1 ? "" : "es");
+	n = model->n_devices > 1
+		    ? snprintf(line, sizeof(line), "device %" PRIu32 ": ", model->devices[first->device].ordinal)
+		    : 0;
+	n += snprintf(line + n, sizeof(line) - (size_t)n, "%s launch%s, ", text_count(count, numbers->n_launches),
+		      numbers->n_launches == 1 ? "" : "es");
 	text_dimensions(grid, first->grid);
 	text_dimensions(threads, first->threads);
 	n += snprintf(line + n, sizeof(line) - (size_t)n, "grid %s, block %s%s, ", grid, threads,

@@ -290,6 +290,14 @@ static void add_place(struct builder *builder, cJSON *object, uint32_t index)
 	add_text(builder, object, "kernel", kernel_name(builder, region->kernel));
 }
 
+/* Of the kernel the region is in. */
+static void add_device(struct builder *builder, cJSON *object, const struct kernel_stats *kernel)
+{
+	const struct warpspan_model *model = builder->model;
+
+	add_count(builder, object, "device", model->devices[model->grids[kernel->first_grid].device].ordinal);
+}
+
 static void add_regions(struct builder *builder, cJSON *root)
 {
 	const struct warpspan_stats *stats = builder->stats;
@@ -304,6 +312,7 @@ static void add_regions(struct builder *builder, cJSON *root)
 			cJSON *region = add_object(builder, regions, NULL);
 
 			add_place(builder, region, index);
+			add_device(builder, region, kernel);
 			add_count(builder, region, "count", numbers->count);
 			add_count(builder, region, "cut", numbers->n_cut);
 			add_count(builder, region, "nested", numbers->n_nested);
@@ -335,6 +344,7 @@ static void add_values(struct builder *builder, cJSON *root)
 			cJSON *value = add_object(builder, values, NULL);
 
 			add_place(builder, value, index);
+			add_device(builder, value, kernel);
 			add_text(builder, value, "kind", plain ? "mark" : "value");
 			add_count(builder, value, "count", numbers->n_marks);
 			add_count(builder, value, "warps", numbers->n_mark_warps);

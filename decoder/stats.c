@@ -515,24 +515,20 @@ static bool count_logged(const struct warpspan_model *model, uint64_t *n_logged)
 		const uint32_t kernel = map_find(&by_number, launch->kernel, 0);
 
 		if (launch->result == 0 && kernel != MAP_NONE)
-			n_logged[kernel]++;
+			n_logged[model->kernels[kernel].same]++;
 	}
 	map_finish(&by_number);
 	return fine;
 }
 
-/* Grids whose kernel no log names, by module: any of the module's named kernels may be theirs. */
-static bool count_nameless(const struct warpspan_model *model, const struct warpspan_stats *stats,
-			   struct map *n_nameless)
+/* Grids whose kernel no log names: any launch may be theirs. */
+static uint64_t count_nameless(const struct warpspan_model *model, const struct warpspan_stats *stats)
 {
-	for (uint32_t i = 0; i < model->n_kernels; i++) {
-		const uint32_t module = model->kernels[i].module, before = map_find(n_nameless, module, 0);
-		const uint64_t n = stats->kernels[i].n_launches + (before != MAP_NONE ? before : 0);
+	uint64_t n = 0;
 
-		if (model->kernels[i].number == 0 && n != 0 && map_set(n_nameless, module, 0, (uint32_t)n) < 0)
-			return false;
-	}
-	return true;
+	for (uint32_t i = 0; i < model->n_kernels; i++)
+		n += model->kernels[i].number == 0 ? stats->kernels[i].n_launches : 0;
+	return n;
 }
 
 /* Which logged launches left nothing. Launches that graphs made are in no log. */
@@ -542,9 +538,8 @@ static bool count_unseen(struct work *work)
 	struct warpspan_stats *stats = work->stats;
 	uint64_t *n_logged = allocate(model->n_kernels, sizeof(*n_logged));
 	uint64_t *n_seen = allocate(model->n_kernels, sizeof(*n_seen));
-	struct map n_nameless = { 0 };
-	const bool fine =
-		n_logged && n_seen && count_logged(model, n_logged) && count_nameless(model, stats, &n_nameless);
+	const uint64_t n_nameless = count_nameless(model, stats);
+	const bool fine = n_logged && n_seen && count_logged(model, n_logged);
 
 	for (uint32_t i = 0; fine && i < model->n_grids; i++)
 		n_seen[model->grids[i].kernel] += model->grids[i].call == WARPSPAN_NONE;
@@ -554,12 +549,9 @@ static bool count_unseen(struct work *work)
 		if (n_logged[i] <= n_seen[i] || kernel->n_unsure != 0)
 			continue;
 		const uint64_t n = n_logged[i] - n_seen[i];
-		const uint32_t found = map_find(&n_nameless, model->kernels[i].module, 0);
-		const uint64_t n_others = found != MAP_NONE ? found : 0;
-		kernel->n_unseen = n > n_others ? n - n_others : 0;
+		kernel->n_unseen = n > n_nameless ? n - n_nameless : 0;
 		stats->n_unseen += kernel->n_unseen;
 	}
-	map_finish(&n_nameless);
 	free(n_logged);
 	free(n_seen);
 	return fine;

@@ -82,6 +82,7 @@ uint32_t built_kernel(struct warpspan_model *model, const char *demangled)
 
 	kernel->number = model->n_kernels;
 	kernel->module = 1;
+	kernel->same = model->n_kernels - 1;
 	kernel->name = copy("_Z6kernelv");
 	kernel->demangled = copy(demangled);
 	return model->n_kernels - 1;

@@ -631,6 +631,98 @@ static void contexts_are_joined_each_on_its_own(void **state)
 	warpspan_model_destroy(model);
 }
 
+/* --- kernels of several modules --------------------------------------------------------------- */
+
+/* `name` in a module of its own, launched once in a context and run there. */
+static void run_module(struct builder *b, uint32_t number, const char *name, uint32_t context, uint32_t line,
+		       double start)
+{
+	const struct warp_place place = { .grid_id = 10 + number, .module = number, .context = context };
+	const struct warpspan_stored_site site = { .module = number,
+						   .site = SITE(0),
+						   .kind = WARPSPAN_SITE_OPEN,
+						   .line = line,
+						   .name_bytes = 2,
+						   .file_bytes = 4 };
+	char payload[sizeof(site) + 8];
+
+	builder_meta(b, "{\"kernel\":{\"number\":%u,\"module\":%u,\"name\":\"%s\",\"demangled\":\"%s\"}}", number,
+		     number, name, name);
+	memcpy(payload, &site, sizeof(site));
+	memcpy(payload + sizeof(site), "wsa.cu\0", 8);
+	builder_chunk(b, WARPSPAN_CHUNK_SITES, payload, sizeof(payload));
+	builder_launch(b, number, &place);
+	struct warp warp = warp_open(b, &place, start);
+	warp_close(&warp, start + 100);
+	builder_segment(b, &warp);
+}
+
+static void kernels_that_only_their_module_tells_apart_are_one(void **state)
+{
+	struct builder *b = builder_create();
+	builder_meta(b, "{\"device\":{\"ordinal\":1,\"name\":\"x\",\"uuid\":\"\",\"compute\":\"9.0\",\"sms\":8,"
+			"\"clock_khz\":1000000}}");
+	builder_meta(b, "{\"context\":{\"number\":2,\"device\":1}}");
+	builder_meta(b, "{\"context\":{\"number\":3,\"device\":0}}");
+	run_module(b, 1, "k", 1, 5, 1000);
+	run_module(b, 2, "k", 1, 5, 3000);  /* loaded again */
+	run_module(b, 3, "k", 3, 5, 5000);  /* in another context */
+	run_module(b, 4, "k", 1, 77, 7000); /* another source */
+	run_module(b, 5, "other", 1, 5, 9000);
+	run_module(b, 6, "k", 2, 5, 1000000); /* on another device */
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 6);
+	uint32_t kernel_of_module[7];
+	for (uint32_t i = 0; i < 6; i++) {
+		assert_int_not_equal(model->grids[i].host, WARPSPAN_NONE);
+		kernel_of_module[model->launches[model->grids[i].host].module] = model->grids[i].kernel;
+	}
+	assert_int_equal(kernel_of_module[1], kernel_of_module[2]);
+	assert_int_equal(kernel_of_module[1], kernel_of_module[3]);
+	assert_int_not_equal(kernel_of_module[1], kernel_of_module[4]);
+	assert_int_not_equal(kernel_of_module[1], kernel_of_module[5]);
+	assert_int_not_equal(kernel_of_module[1], kernel_of_module[6]);
+	warpspan_model_destroy(model);
+}
+
+/* Warps that found no segment tell their site only. */
+static struct warpspan_model *lose_all(bool second_kernel, const char *counters)
+{
+	struct builder *b = builder_create();
+	const struct warpspan_loss loss = { .key = 1ull << 32 | SITE(0), .warps = 4, .records = 8, .most_words = 2 };
+	builder_kernel(b, 1, "_Z1kv", "k()");
+	builder_kernel(b, 2, "_Z1uv", "u()");
+	builder_site(b, SITE(0), WARPSPAN_SITE_OPEN, "ws", 7);
+	launch(b, 1, 4);
+	if (second_kernel)
+		launch(b, 2, 4);
+	builder_losses(b, 1, &loss, 1);
+	if (counters != NULL)
+		builder_meta(b, "{\"counters\":%s}", counters);
+	builder_finish(b);
+	return load_and_destroy(b, 0);
+}
+
+static void the_kernel_of_lost_warps_is_the_only_one_of_its_module(void **state)
+{
+	static const struct {
+		bool second_kernel;
+		const char *counters, *name;
+	} cases[] = {
+		{ false, NULL, "k()" },
+		{ false, "{\"filtered\":0}", "k()" },
+		{ false, "{\"filtered\":1}",
+		  "kernel at kernel.cu:7" }, /* it may be of a launch that is not in the log */
+		{ true, NULL, "kernel at kernel.cu:7" },
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct warpspan_model *model = lose_all(cases[i].second_kernel, cases[i].counters);
+		assert_int_equal(model->n_lost, 1);
+		assert_string_equal(model->kernels[model->lost[0].kernel].demangled, cases[i].name);
+		warpspan_model_destroy(model);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -652,6 +744,8 @@ int main(void)
 		cmocka_unit_test(constant_ids_of_different_shapes_are_different_launches),
 		cmocka_unit_test(a_recorder_opened_again_in_one_launch_does_not_split_it),
 		cmocka_unit_test(contexts_do_not_mix),
+		cmocka_unit_test(kernels_that_only_their_module_tells_apart_are_one),
+		cmocka_unit_test(the_kernel_of_lost_warps_is_the_only_one_of_its_module),
 		cmocka_unit_test(a_context_nobody_described_is_damage_once),
 		cmocka_unit_test(with_one_id_one_stream_keeps_its_order),
 		cmocka_unit_test(with_one_id_several_streams_are_ambiguous),
