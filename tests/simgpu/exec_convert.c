@@ -230,6 +230,7 @@ static uint64_t to_float(const struct ptx_insn *insn, struct number number, uint
 {
 	bool relu = has_flag(insn, F(RELU)), sat = has_flag(insn, F(SAT));
 	float narrow;
+	double wide;
 
 	if (number.kind == NUMBER_FLOAT) {
 		if (rounds_to_integer(insn->rnd))
@@ -239,9 +240,14 @@ static uint64_t to_float(const struct ptx_insn *insn, struct number number, uint
 		if (relu && number.f <= 0)
 			number.f = 0;
 	}
+	if (number.kind != NUMBER_FLOAT && sat) {
+		number.f = number.kind == NUMBER_SIGNED ? number.s > 0 : number.u > 0;
+		number.kind = NUMBER_FLOAT;
+	}
 	switch (type) {
 	case PTX_F64:
-		return double_bits(number_to_f64(&number, insn->rnd));
+		wide = number_to_f64(&number, insn->rnd);
+		return isnan(wide) ? 0x7ff8000000000000ULL : double_bits(wide);
 	case PTX_F16:
 		return saturate_half(insn, &half_f16,
 				     double_to_f16(number_to_narrow(&number), half_rounding(insn->rnd)));
@@ -341,7 +347,7 @@ UNARY(cvt_s64_s32, int64_t, int32_t, a)
 UNARY(cvt_u32_u64, uint32_t, uint64_t, a)
 UNARY(cvt_f32_s32, float, int32_t, a)
 UNARY(cvt_f32_u32, float, uint32_t, a)
-UNARY(cvt_f64_f32, double, float, a)
+UNARY(cvt_f64_f32, double, float, a == a ? (double)a : bits_double(0x7ff8000000000000ULL))
 
 static bool is_type(uint8_t type, uint8_t a, uint8_t b)
 {
