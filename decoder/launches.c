@@ -483,6 +483,85 @@ static int learn_sites(struct launches *launches)
 	return WARPSPAN_OK;
 }
 
+/* A module whose kernels are all known to the library but one, and its one WS_OPEN site that is no kernel's. */
+struct module {
+	uint32_t kernel, site;
+	uint32_t n_kernels, n_sites; /* without a partner */
+};
+
+typedef ARRAY(struct module) module_array;
+
+static struct module *find_module(module_array *modules, struct map *by_number, uint32_t number)
+{
+	const uint32_t known = map_find(by_number, number, 0);
+	if (known != MAP_NONE)
+		return &modules->items[known];
+	struct module *module = array_add(modules);
+	return module != NULL && map_set(by_number, number, 0, (uint32_t)modules->n - 1) == 0 ? module : NULL;
+}
+
+static int look_for_partners(struct launches *launches, const bool *has_site, module_array *modules,
+			     struct map *by_number)
+{
+	struct module *module;
+	for (size_t i = 0; i < launches->meta->kernels.n; i++) {
+		const struct warpspan_kernel *kernel = &launches->meta->kernels.items[i];
+		if (has_site[i])
+			continue;
+		module = find_module(modules, by_number, kernel->module);
+		if (module == NULL)
+			return WARPSPAN_NO_MEMORY;
+		module->kernel = (uint32_t)i;
+		module->n_kernels++;
+	}
+	for (size_t i = 0; i < launches->segments->all.n; i++) {
+		const struct segment *segment = &launches->segments->all.items[i];
+		const struct warpspan_segment *head = &segment->head;
+		if (launches->grids.items[segment->grid].kernel != WARPSPAN_NONE ||
+		    map_find(&launches->kernels_by_site, head->module, head->site) != MAP_NONE)
+			continue;
+		module = find_module(modules, by_number, head->module);
+		if (module == NULL)
+			return WARPSPAN_NO_MEMORY;
+		module->n_sites += module->n_sites == 0 || module->site != head->site;
+		module->site = head->site;
+	}
+	return WARPSPAN_OK;
+}
+
+/* Kernels that only graphs launch are told of, but no launch of theirs is in the log. Where one kernel and one site of
+ * a module are left over, they belong together. */
+static int match_leftovers(struct launches *launches)
+{
+	module_array modules = { 0 };
+	struct map by_number = { 0 };
+	bool *has_site = calloc(launches->meta->kernels.n + 1, sizeof(*has_site));
+	int result = has_site != NULL ? WARPSPAN_OK : WARPSPAN_NO_MEMORY;
+	for (size_t i = 0; i < launches->segments->all.n && result == WARPSPAN_OK; i++) {
+		const uint32_t kernel = launches->grids.items[launches->segments->all.items[i].grid].kernel;
+		if (kernel != WARPSPAN_NONE)
+			has_site[kernel] = true;
+	}
+	if (result == WARPSPAN_OK)
+		result = look_for_partners(launches, has_site, &modules, &by_number);
+	for (size_t i = 0; i < launches->segments->all.n && result == WARPSPAN_OK; i++) {
+		const struct segment *segment = &launches->segments->all.items[i];
+		const uint32_t index = map_find(&by_number, segment->head.module, 0);
+		const struct module *module = index != MAP_NONE ? &modules.items[index] : NULL;
+		if (module == NULL || module->n_kernels != 1 || module->n_sites != 1 ||
+		    module->site != segment->head.site)
+			continue;
+		if (launches->grids.items[segment->grid].kernel == WARPSPAN_NONE)
+			launches->grids.items[segment->grid].kernel = module->kernel;
+		if (map_set(&launches->kernels_by_site, segment->head.module, module->site, module->kernel) < 0)
+			result = WARPSPAN_NO_MEMORY;
+	}
+	free(has_site);
+	free(modules.items);
+	map_finish(&by_number);
+	return result;
+}
+
 static int name_kernels(struct launches *launches)
 {
 	for (size_t i = 0; i < launches->grids.n; i++) {
@@ -497,6 +576,15 @@ static int name_kernels(struct launches *launches)
 			grid->cluster[k] = launch->cluster[k] != 0 ? launch->cluster[k] : 1;
 	}
 	int result = learn_sites(launches);
+	for (size_t i = 0; i < launches->segments->all.n && result == WARPSPAN_OK; i++) {
+		const struct segment *segment = &launches->segments->all.items[i];
+		struct warpspan_grid *grid = &launches->grids.items[segment->grid];
+		const uint32_t known = map_find(&launches->kernels_by_site, segment->head.module, segment->head.site);
+		if (grid->kernel == WARPSPAN_NONE && known != MAP_NONE && known != SITE_OF_SEVERAL)
+			grid->kernel = known;
+	}
+	if (result == WARPSPAN_OK && launches->graph_launches.n > 0)
+		result = match_leftovers(launches);
 	for (size_t i = 0; i < launches->segments->all.n && result == WARPSPAN_OK; i++) {
 		const struct warpspan_segment *head = &launches->segments->all.items[i].head;
 		struct warpspan_grid *grid = &launches->grids.items[launches->segments->all.items[i].grid];

@@ -605,6 +605,31 @@ static void a_recorder_opened_more_often_than_launched_is_one_launch(void **stat
 	warpspan_model_destroy(model);
 }
 
+static void a_kernel_that_only_a_graph_launches_has_its_name(void **state)
+{
+	struct builder *b = with_hooks(); /* kernels k, u and v, sites of all three */
+	launch_on(b, 1, 2, 64);
+	launch_on(b, 3, 7, 64);
+	call(b, GRAPH_LAUNCH, 0xabc);
+	run_grid(b, 20, 2, SITE(OPEN_K), 1000);
+	run_grid(b, 21, 7, SITE(OPEN_SHARED), 3000);
+	run_grid(b, 22, 3, SITE(OPEN_U), 5000);
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 3);
+	assert_string_equal(kernel_of(model, 2), "u");
+	warpspan_model_destroy(model);
+
+	b = with_hooks(); /* two kernels and two sites are left: nothing says which is which */
+	launch_on(b, 1, 2, 64);
+	call(b, GRAPH_LAUNCH, 0xabc);
+	run_grid(b, 20, 2, SITE(OPEN_K), 1000);
+	run_grid(b, 22, 3, SITE(OPEN_U), 5000);
+	builder_finish(b);
+	model = load_and_destroy(b, 2);
+	assert_string_equal(kernel_of(model, 1), "kernel at kernel.cu:20");
+	warpspan_model_destroy(model);
+}
+
 static void contexts_are_joined_each_on_its_own(void **state)
 {
 	struct builder *b = with_hooks();
@@ -757,6 +782,7 @@ int main(void)
 		cmocka_unit_test(grids_of_one_of_two_graphs_are_ambiguous),
 		cmocka_unit_test(graphs_launched_a_different_number_of_times_are_not),
 		cmocka_unit_test(a_recorder_opened_more_often_than_launched_is_one_launch),
+		cmocka_unit_test(a_kernel_that_only_a_graph_launches_has_its_name),
 		cmocka_unit_test(contexts_are_joined_each_on_its_own),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
