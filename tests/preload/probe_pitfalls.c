@@ -324,6 +324,25 @@ static void row_dependent(void)
 	printf("%s\n", fake_calls());
 }
 
+static CUresult CUDAAPI launch_of_the_future(void)
+{
+	return CUDA_SUCCESS;
+}
+
+/* A form of a function that is newer than the library is handed out as it is. */
+static void row_newer(void)
+{
+	void *found = NULL;
+
+	(void)launch(FAKE_FUNCTION(1, 0));
+	fake_answer(CUDA_SUCCESS, (void *)launch_of_the_future, CU_GET_PROC_ADDRESS_SUCCESS);
+	(void)cuGetProcAddress_v2("cuLaunchKernel", &found, CUDA_VERSION + 1000, 0, NULL);
+	printf("%d", found == (void *)launch_of_the_future);
+	/* The form we know, asked for by a newer caller, is ours. */
+	(void)cuGetProcAddress_v2("cuLaunchKernel", &found, CUDA_VERSION + 1000, 0, NULL);
+	printf(" %d\n", (int)((launch_kernel *)found)(FAKE_FUNCTION(1, 0), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -345,6 +364,7 @@ int main(int argc, char **argv)
 		{ "32", row_32 },
 		{ "32 late", row_32_late },
 		{ "dependent", row_dependent },
+		{ "newer", row_newer },
 	};
 
 	if (argc == 2 && strcmp(argv[1], "32 late") == 0)

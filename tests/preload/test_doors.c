@@ -192,12 +192,12 @@ static void records_every_way(int program)
 	warpspan_model_destroy(model);
 }
 
-static void the_shared_runtime_launches_each_once(void **state)
+static void T2_the_shared_runtime_launches_each_once(void **state)
 {
 	records_every_way(SHARED);
 }
 
-static void the_static_runtime_launches_each_once(void **state)
+static void T1_the_static_runtime_launches_each_once(void **state)
 {
 	records_every_way(STATIC);
 }
@@ -207,7 +207,7 @@ static void a_default_stream_per_thread_stays_one(void **state)
 	records_every_way(PER_THREAD);
 }
 
-static void the_driver_launches_each_once_whatever_the_door(void **state)
+static void T11_the_driver_launches_each_once_whatever_the_door(void **state)
 {
 	struct warpspan_model *model;
 
@@ -220,7 +220,7 @@ static void the_driver_launches_each_once_whatever_the_door(void **state)
 }
 
 /* The runtime reaches the driver past us; its own door is still ours. */
-static void a_runtime_past_the_drivers_door_launches_each_once(void **state)
+static void T13_a_runtime_past_the_drivers_door_launches_each_once(void **state)
 {
 	const char *const words[] = { arguments[BYPASS], arguments[PLUGIN], NULL };
 	char *said = run_both(words, NULL);
@@ -358,6 +358,30 @@ static void graphs_record(int program, const char *mode, unsigned n_launches, un
 	free(said);
 }
 
+/* However the device numbers its grids: several in flight stay apart, or are marked as not told apart. */
+static void grids_stay_apart_however_the_device_numbers_them(void **state)
+{
+	static const char *const modes[] = { "SIMGPU_GRIDID=unique", "SIMGPU_GRIDID=constant",
+					     "SIMGPU_GRIDID=per-graph" };
+
+	for (unsigned i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		const char *const words[] = { arguments[GRAPHS], "streams", NULL };
+		char *said = run_both(words, modes[i]);
+		struct warpspan_model *model = load("out");
+
+		assert_int_equal(model->n_launches, 40);
+		assert_int_equal(model->n_slices, 40 * WARPS_PER_LAUNCH);
+		for (uint32_t grid = 0; grid < model->n_grids; grid++)
+			assert_true(model->grids[grid].match == WARPSPAN_MATCH_GRID_ID || i == 1);
+		if (i != 1)
+			assert_int_equal(model->n_grids, 40);
+		warpspan_model_destroy(model);
+		free(said);
+		assert_int_equal(remove_folder(NULL), 0);
+		assert_int_equal(make_folder(NULL), 0);
+	}
+}
+
 static void T14_a_kernel_first_seen_in_a_capture_records_from_its_first_replay(void **state)
 {
 	graphs_record(GRAPHS, "captured", 0, 5, 5);
@@ -487,7 +511,7 @@ static void a_launch_allocates_nothing(void **state)
 
 /* --- lives -------------------------------------------------------------------------------------------------------- */
 
-static void a_reset_device_is_another_context(void **state)
+static void T19_a_reset_device_is_another_context(void **state)
 {
 	struct warpspan_model *model;
 
@@ -502,12 +526,12 @@ static void destroyed_contexts_are_drained_first(void **state)
 	driver_records("contexts", 12);
 }
 
-static void unloaded_modules_keep_their_names(void **state)
+static void T20_unloaded_modules_keep_their_names(void **state)
 {
 	driver_records("unload", 20);
 }
 
-static void libraries_are_attached_by_either_handle(void **state)
+static void T17_libraries_are_attached_by_either_handle(void **state)
 {
 	driver_records("libraries", 6);
 }
@@ -645,6 +669,31 @@ static void a_kernel_without_its_library_is_found_by_its_function(void **state)
 	free(said);
 }
 
+/* Functions we can do without, or cannot: the program goes on either way. */
+static void a_driver_that_lacks_functions_is_no_trouble(void **state)
+{
+	const char *const words[] = { arguments[SHARED], "ways", NULL };
+	char *said = run_both(words, "SIMGPU_MISSING=cuLaunchKernelEx,cuGraphLaunch,cuStreamEndCapture");
+	struct warpspan_model *model = load("out");
+
+	assert_true(model->n_launches > 0);
+	assert_int_equal(model->n_slices, model->n_launches * WARPS_PER_LAUNCH);
+	warpspan_model_destroy(model);
+	free(said);
+}
+
+/* As old as the library supports: 11.4. */
+static void an_old_driver_is_no_trouble(void **state)
+{
+	const char *const words[] = { arguments[ROUTE], arguments[PTX], "resolver4", NULL };
+	char *said = run_both(words, "SIMGPU_DRIVER_VERSION=11040");
+	struct warpspan_model *model = load("out");
+
+	holds_launches(model, 4);
+	warpspan_model_destroy(model);
+	free(said);
+}
+
 static void a_file_that_exists_is_not_touched(void **state)
 {
 	const char *const words[] = { arguments[SHARED], "leave", NULL };
@@ -670,11 +719,11 @@ static void a_file_that_exists_is_not_touched(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		T(the_shared_runtime_launches_each_once),
-		T(the_static_runtime_launches_each_once),
+		T(T2_the_shared_runtime_launches_each_once),
+		T(T1_the_static_runtime_launches_each_once),
 		T(a_default_stream_per_thread_stays_one),
-		T(the_driver_launches_each_once_whatever_the_door),
-		T(a_runtime_past_the_drivers_door_launches_each_once),
+		T(T11_the_driver_launches_each_once_whatever_the_door),
+		T(T13_a_runtime_past_the_drivers_door_launches_each_once),
 		T(a_program_that_looks_every_name_up_is_seen),
 		T(a_program_that_asks_the_resolver_is_seen),
 		T(a_program_that_asks_the_old_resolver_is_seen),
@@ -690,6 +739,7 @@ int main(int argc, char **argv)
 		T(kernels_compiled_at_run_time_record),
 		T(libraries_of_kernels_compiled_at_run_time_record),
 		T(several_devices_are_recorded_at_once),
+		T(grids_stay_apart_however_the_device_numbers_them),
 		T(T14_a_kernel_first_seen_in_a_capture_records_from_its_first_replay),
 		T(graphs_built_of_kernels_record),
 		T(graphs_within_graphs_record),
@@ -704,10 +754,10 @@ int main(int argc, char **argv)
 		T(a_launch_allocates_nothing),
 		T(failing_launches_fail_as_ever),
 		T(launches_the_driver_refuses_are_recorded_as_that),
-		T(a_reset_device_is_another_context),
+		T(T19_a_reset_device_is_another_context),
 		T(destroyed_contexts_are_drained_first),
-		T(unloaded_modules_keep_their_names),
-		T(libraries_are_attached_by_either_handle),
+		T(T20_unloaded_modules_keep_their_names),
+		T(T17_libraries_are_attached_by_either_handle),
 		T(a_fault_of_the_program_stays_its_own),
 		T(a_forked_child_is_silent),
 		T(a_program_without_instrumented_kernels_does_not_notice),
@@ -716,6 +766,8 @@ int main(int argc, char **argv)
 		T(a_nearly_full_device_gets_a_smaller_buffer),
 		T(a_question_the_driver_refuses_is_asked_again),
 		T(a_kernel_without_its_library_is_found_by_its_function),
+		T(a_driver_that_lacks_functions_is_no_trouble),
+		T(an_old_driver_is_no_trouble),
 		T(a_file_that_exists_is_not_touched),
 	};
 

@@ -47,7 +47,7 @@ static char *output_of(const char *const arguments[])
 	return out;
 }
 
-static void it_needs_only_the_c_library(void **state)
+static void T35_it_needs_only_the_c_library(void **state)
 {
 	char *out = output_of((const char *const[]){ "readelf", "-dW", library, NULL });
 	char *rest = out;
@@ -71,7 +71,7 @@ static bool is_expected(const char *name)
 	return false;
 }
 
-static void it_exports_what_it_hooks_and_no_more(void **state)
+static void T37_it_exports_what_it_hooks_and_no_more(void **state)
 {
 	char *out = output_of(
 		(const char *const[]){ "nm", "-D", "--defined-only", "--with-symbol-versions", library, NULL });
@@ -91,7 +91,7 @@ static void it_exports_what_it_hooks_and_no_more(void **state)
 	free(out);
 }
 
-static void it_keeps_little_per_thread(void **state)
+static void T36_it_keeps_little_per_thread(void **state)
 {
 	char *out = output_of((const char *const[]){ "readelf", "-lW", library, NULL });
 	const char *tls = strstr(out, "\n  TLS ");
@@ -200,9 +200,9 @@ static void every_form_of_a_hooked_name_is_known(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_needs_only_the_c_library),
-		cmocka_unit_test(it_exports_what_it_hooks_and_no_more),
-		cmocka_unit_test(it_keeps_little_per_thread),
+		cmocka_unit_test(T35_it_needs_only_the_c_library),
+		cmocka_unit_test(T37_it_exports_what_it_hooks_and_no_more),
+		cmocka_unit_test(T36_it_keeps_little_per_thread),
 		cmocka_unit_test(it_stays_loaded_and_binds_at_once),
 		cmocka_unit_test(it_avoids_private_symbols_of_glibc),
 		cmocka_unit_test(the_readme_has_the_table_of_hooks),

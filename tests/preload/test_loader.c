@@ -2,8 +2,9 @@
  *
  * test_loader.c - our dlsym() and dlvsym() change nothing for anybody.
  *
- * Arguments: the library, the probe, the "names" library, the "hooker" library, programs built with sanitizers (may be
- * none).
+ * Arguments: the library, the probe, the "names" library, the "hooker" library, the `warpspan` command, a static
+ * program, the library built in two other ways, programs built with sanitizers (may be none). T and a number: the
+ * pitfall of that number in README.md.
  */
 #include "run.h"
 #include "support.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *library, *probe, *names, *hooker;
+static const char *library, *probe, *names, *hooker, *command, *static_program, *builds[2];
 static char **sanitized;
 static int n_sanitized;
 
@@ -64,7 +65,7 @@ static void lookups_are_what_they_are_without_us(void **state)
 	free(out);
 }
 
-static void lookups_are_the_same_with_us(void **state)
+static void T6_T9_T10_lookups_are_the_same_with_us(void **state)
 {
 	char *out = probe_prints(library);
 
@@ -84,7 +85,7 @@ static void is_as_with_the_hooker_alone(const char *both)
 	free(out);
 }
 
-static void another_library_may_stand_before_us(void **state)
+static void T38_another_library_may_stand_before_us(void **state)
 {
 	char both[4096];
 
@@ -92,7 +93,7 @@ static void another_library_may_stand_before_us(void **state)
 	is_as_with_the_hooker_alone(both);
 }
 
-static void another_library_may_stand_behind_us(void **state)
+static void T38_another_library_may_stand_behind_us(void **state)
 {
 	char both[4096];
 
@@ -101,7 +102,7 @@ static void another_library_may_stand_behind_us(void **state)
 }
 
 /* What makes RTLD_NEXT work for other libraries: the return address the real function sees is theirs. */
-static void the_real_function_is_reached_by_a_jump(void **state)
+static void T7_the_real_function_is_reached_by_a_jump(void **state)
 {
 	const struct run run = { .arguments = { "objdump", "-d", "--no-show-raw-insn", "--disassemble=dlsym",
 						library } };
@@ -119,7 +120,28 @@ static void the_real_function_is_reached_by_a_jump(void **state)
 	run_result_finish(&result);
 }
 
-static void programs_built_with_a_sanitizer_start(void **state)
+static void T7_lookups_are_the_same_however_we_are_built(void **state)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		char *out = probe_prints(builds[i]);
+
+		assert_string_equal(out, expected);
+		free(out);
+	}
+}
+
+static void T39_the_launcher_refuses_a_static_program(void **state)
+{
+	const struct run run = { .arguments = { command, "run", "--", static_program } };
+	struct run_result result;
+
+	assert_int_not_equal(run_program(&run, &result), 0);
+	assert_string_equal(result.out, "");
+	assert_non_null(strstr(result.err, "statically linked"));
+	run_result_finish(&result);
+}
+
+static void T7_programs_built_with_a_sanitizer_start(void **state)
 {
 	char setting[4096];
 
@@ -145,20 +167,26 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lookups_are_what_they_are_without_us),
-		cmocka_unit_test(lookups_are_the_same_with_us),
-		cmocka_unit_test(another_library_may_stand_before_us),
-		cmocka_unit_test(another_library_may_stand_behind_us),
-		cmocka_unit_test(the_real_function_is_reached_by_a_jump),
-		cmocka_unit_test(programs_built_with_a_sanitizer_start),
+		cmocka_unit_test(T6_T9_T10_lookups_are_the_same_with_us),
+		cmocka_unit_test(T38_another_library_may_stand_before_us),
+		cmocka_unit_test(T38_another_library_may_stand_behind_us),
+		cmocka_unit_test(T7_the_real_function_is_reached_by_a_jump),
+		cmocka_unit_test(T7_lookups_are_the_same_however_we_are_built),
+		cmocka_unit_test(T39_the_launcher_refuses_a_static_program),
+		cmocka_unit_test(T7_programs_built_with_a_sanitizer_start),
 	};
 
-	if (argc < 5)
+	if (argc < 9)
 		return 2;
 	library = realpath(argv[1], NULL);
 	probe = realpath(argv[2], NULL);
 	names = realpath(argv[3], NULL);
 	hooker = realpath(argv[4], NULL);
-	sanitized = argv + 5;
-	n_sanitized = argc - 5;
+	command = realpath(argv[5], NULL);
+	static_program = realpath(argv[6], NULL);
+	builds[0] = realpath(argv[7], NULL);
+	builds[1] = realpath(argv[8], NULL);
+	sanitized = argv + 9;
+	n_sanitized = argc - 9;
 	return cmocka_run_group_tests_name("loader", tests, NULL, NULL);
 }

@@ -193,6 +193,35 @@ static void dependent_launches_stay_neighbours(void **state)
 	prints("dependent", "cuCtxGetCurrent cuLaunchKernel cuCtxGetCurrent cuLaunchKernelEx \n");
 }
 
+/* The text of the last "counters" object holds `text`. */
+static bool counters_hold(const char *text)
+{
+	char path[128];
+	struct capture *capture = NULL;
+	struct warpspan_error error = { 0 };
+	bool holds = false;
+
+	(void)snprintf(path, sizeof(path), "%s/out.wspan", folder);
+	if (capture_open(path, &capture, &error) != WARPSPAN_OK)
+		fail_msg("%s", error.text);
+	for (size_t i = 0; i < capture->chunks.n; i++) {
+		const struct capture_chunk *chunk = &capture->chunks.items[i];
+
+		if (chunk->type == (uint32_t)WARPSPAN_CHUNK_META &&
+		    memmem(chunk->payload, chunk->payload_bytes, "\"counters\"", 10) != NULL)
+			holds = memmem(chunk->payload, chunk->payload_bytes, text, strlen(text)) != NULL;
+	}
+	(void)capture_close(capture);
+	return holds;
+}
+
+static void functions_newer_than_the_library_pass_through_and_are_counted(void **state)
+{
+	prints("newer", "1 0\n");
+	assert_int_equal(n_launches(), 2);
+	assert_true(counters_hold("\"newer_entry_points\":1"));
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
 
 int main(int argc, char **argv)
@@ -213,6 +242,7 @@ int main(int argc, char **argv)
 		T(T32_the_session_ends_before_the_driver_does),
 		T(T32_calls_after_the_drivers_end_get_its_answer),
 		T(dependent_launches_stay_neighbours),
+		T(functions_newer_than_the_library_pass_through_and_are_counted),
 	};
 
 	if (argc != 3)

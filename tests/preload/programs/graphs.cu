@@ -39,6 +39,7 @@ static int *make_data()
 	int *data = nullptr;
 	cudaMalloc(&data, ELEMENTS * sizeof(int));
 	cudaMemset(data, 0, ELEMENTS * sizeof(int));
+	cudaDeviceSynchronize(); /* streams that do not block would not wait for it */
 	return data;
 }
 
