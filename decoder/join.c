@@ -19,9 +19,10 @@
 
 #include "shape.h"
 
-#define SHIFTS_TRIED 64     /* candidates for the shift between ids and log */
-#define GRAPHS_MOST  16     /* executable graphs of a context whose shares are searched for */
-#define SHARES_TRIED 100000 /* steps of that search */
+#define SHIFTS_TRIED 64      /* candidates for the shift between ids and log */
+#define GRAPHS_MOST  16      /* executable graphs of a context whose shares are searched for */
+#define SHARES_TRIED 100000  /* steps of one such search */
+#define STEPS_MOST   4000000 /* of all of them together: a forged capture may ask for many */
 
 /* A call that launched, or may have launched, grids. */
 struct event {
@@ -29,6 +30,7 @@ struct event {
 	uint64_t stream;
 	uint32_t thread;
 	uint32_t launch, call; /* index; the other is NONE */
+	uint32_t next;         /* the next launch of the same graph; NONE */
 };
 
 typedef ARRAY(struct event) event_array;
@@ -37,6 +39,7 @@ typedef ARRAY(struct event) event_array;
 struct graph {
 	uint64_t handle;
 	uint64_t n_launches, share;
+	uint32_t first, last; /* of its launches */
 };
 
 /* What was found out about one context. */
@@ -145,7 +148,8 @@ static struct event event_of_call(const struct launches *launches, uint32_t inde
 			       .stream = call->stream != 0 ? call->stream : 1,
 			       .thread = call->stream == 0 || call->stream == 2 ? call->thread : 0,
 			       .launch = WARPSPAN_NONE,
-			       .call = index };
+			       .call = index,
+			       .next = WARPSPAN_NONE };
 }
 
 /* Rule 1. Grids and launches of one context, in order. True: every grid has its launch. */
@@ -347,9 +351,10 @@ static void search_shares(struct search *search, size_t index, uint64_t rest)
 static bool find_shares(struct context *context, uint64_t n_from_graphs)
 {
 	struct search search = { .context = context };
-	if (context->n_graphs == 0 || context->n_graphs > GRAPHS_MOST)
+	if (context->n_graphs == 0 || context->n_graphs > GRAPHS_MOST || context->launches->n_search_steps > STEPS_MOST)
 		return false;
 	search_shares(&search, 0, n_from_graphs);
+	context->launches->n_search_steps += search.n_steps;
 	if (search.n_found != 1 || search.n_steps > SHARES_TRIED)
 		return false;
 	for (size_t i = 0; i < context->n_graphs; i++)
@@ -373,17 +378,16 @@ static int list_events(struct context *context, const struct side *hosts, size_t
 			return WARPSPAN_NO_MEMORY;
 		*event = event_of_launch(context->launches, hosts[i].index);
 	}
-	for (size_t i = 0; with_graphs && i < context->graph_launches.n; i++) {
-		const struct event *launch = &context->graph_launches.items[i];
-		const uint64_t handle = context->launches->calls[launch->call].amount;
-		size_t k = 0;
-		while (context->graphs[k].handle != handle)
-			k++;
-		for (uint64_t share = 0; share < context->graphs[k].share; share++) {
-			struct event *event = array_add(events);
-			if (event == NULL)
-				return WARPSPAN_NO_MEMORY;
-			*event = *launch;
+	for (size_t k = 0; with_graphs && k < context->n_graphs; k++) {
+		const struct graph *graph = &context->graphs[k];
+		for (uint32_t i = graph->share > 0 ? graph->first : WARPSPAN_NONE; i != WARPSPAN_NONE;
+		     i = context->graph_launches.items[i].next) {
+			for (uint64_t share = 0; share < graph->share; share++) {
+				struct event *event = array_add(events);
+				if (event == NULL)
+					return WARPSPAN_NO_MEMORY;
+				*event = context->graph_launches.items[i];
+			}
 		}
 	}
 	if (events->n > 1)
@@ -459,12 +463,16 @@ static int look_at_calls(struct context *context, const uint32_t *calls, size_t 
 		size_t k = 0;
 		while (k < context->n_graphs && k < GRAPHS_MOST && context->graphs[k].handle != call->amount)
 			k++;
-		if (k == GRAPHS_MOST)
+		const uint32_t index = (uint32_t)context->graph_launches.n - 1;
+		if (k == GRAPHS_MOST) {
 			context->n_graphs = GRAPHS_MOST + 1;
-		else if (k == context->n_graphs)
-			context->graphs[context->n_graphs++] = (struct graph){ call->amount, 1, 0 };
-		else
+		} else if (k == context->n_graphs) {
+			context->graphs[context->n_graphs++] = (struct graph){ call->amount, 1, 0, index, index };
+		} else {
+			context->graph_launches.items[context->graphs[k].last].next = index;
+			context->graphs[k].last = index;
 			context->graphs[k].n_launches++;
+		}
 	}
 	return WARPSPAN_OK;
 }

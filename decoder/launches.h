@@ -25,6 +25,7 @@ struct launches {
 	struct map successes;         /* context -> launches of it in the log that succeeded */
 	struct map graph_launches;    /* context -> launches of graphs that succeeded */
 	struct map logged_shapes;     /* context and shape -> the same */
+	uint64_t n_search_steps;      /* by join.c */
 	struct map kernels_by_number; /* number -> index */
 	struct map kernels_by_module; /* module -> its only launched kernel; SITE_OF_SEVERAL: there are more */
 	struct map kernels_by_name;   /* hash of the name -> index, once kernels_merge() is through */

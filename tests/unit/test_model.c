@@ -441,6 +441,10 @@ static void every_failed_allocation_is_survived_and_told(void **state)
 	struct builder *b = small_capture();
 	const struct warpspan_loss loss = { .key = 1ull << 32 | SITE(20), .warps = 10, .records = 70, .most_words = 7 };
 	builder_losses(b, 1, &loss, 1);
+	builder_hook(b, 1, "cuCtxSynchronize");
+	builder_call(b, &(struct warpspan_host_call){ .kind = WARPSPAN_HOST_GRAPH_LAUNCH, .begin_ns = 1, .end_ns = 2 });
+	builder_call(b, &(struct warpspan_host_call){
+				.kind = WARPSPAN_HOST_SYNCHRONIZE, .api = 1, .begin_ns = 900000, .end_ns = 990000 });
 	builder_finish(b);
 	size_t n;
 	uint8_t *bytes = builder_bytes(b, &n);
