@@ -312,6 +312,22 @@ static void say_not_recorded(void)
 	}
 }
 
+/* What else the capture lacks. */
+static void say_missed(void)
+{
+	const uint64_t newer = warpspan_counted(WARPSPAN_COUNTER_newer_entry_points);
+	const uint64_t calls = warpspan_counted(WARPSPAN_COUNTER_calls_log_full);
+
+	if (newer != 0)
+		warpspan_warn("the program uses %llu functions of the driver in a form newer than this library knows: "
+			      "what it launches through them is not recorded",
+			      (unsigned long long)newer);
+	if (calls != 0)
+		warpspan_warn("%llu waits, copies or launches of graphs came faster than they are written and are "
+			      "missing on the host's timeline",
+			      (unsigned long long)calls);
+}
+
 /* Names listed where a pattern matched none. */
 #define NAMES_BYTES 600u
 
@@ -420,6 +436,7 @@ static void finish(void)
 	if (!export_all(&exported))
 		say_lost();
 	say_not_recorded();
+	say_missed();
 	say_unmatched();
 	say_files(exported);
 }
