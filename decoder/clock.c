@@ -46,6 +46,7 @@ static double greater(double a, double b)
 #define ROUNDING_NS     0.5
 #define TICK_MOST       4096u /* a detected step beyond is taken for chance */
 #define TICK_FEW        8     /* fewer steps than this are few */
+#define TICK_SURE       12    /* fewer different steps than this may all be multiples of several ticks */
 #define TICK_SAMPLE     4096  /* steps looked at one by one */
 #define HELD_UP_NS      256   /* held up for so long, a pair is left out, if another proves it */
 
@@ -145,12 +146,12 @@ static uint64_t step_of_most(const uint64_t *steps, size_t n)
 	return found;
 }
 
-int clock_detect_tick(const uint64_t *timers, size_t n, uint32_t *ret_tick)
+int clock_detect_tick(const uint64_t *timers, size_t n, uint32_t *ret_tick, bool *ret_at_most)
 {
 	uint64_t *steps = malloc(n * sizeof(*steps));
 	if (steps == NULL)
 		return -1;
-	size_t n_steps = 0;
+	size_t n_steps = 0, n_different = 0;
 	uint64_t divisor = 0;
 	for (size_t i = 1; i < n; i++) {
 		if (timers[i] == timers[i - 1])
@@ -169,12 +170,17 @@ int clock_detect_tick(const uint64_t *timers, size_t n, uint32_t *ret_tick)
 		for (size_t i = 0; i < n_kept; i++)
 			steps[i] = steps[i * (n_steps / n_kept)];
 		qsort(steps, n_kept, sizeof(*steps), by_value);
+		for (size_t i = 0; i < n_kept; i++)
+			n_different += i == 0 || steps[i] != steps[i - 1];
 		const uint64_t usual = step_of_most(steps, n_kept);
 		if (usual > tick)
 			tick = usual;
 	}
 	free(steps);
 	*ret_tick = (uint32_t)tick;
+	/* Each further step that is a multiple by chance halves the odds that the tick is finer; equal ones say
+	 * nothing. */
+	*ret_at_most = n_different < TICK_SURE && tick > 1;
 	return 0;
 }
 
@@ -756,7 +762,8 @@ static int fit_pairs(struct fitter *fitter, struct clock_pair *pairs, size_t n_p
 {
 	struct device_clock *clock = fitter->clock;
 	int result = sort_timers(fitter, pairs, n_pairs);
-	if (result == WARPSPAN_OK && clock_detect_tick(fitter->timers, n_pairs, &clock->fit.tick_ns) < 0)
+	if (result == WARPSPAN_OK &&
+	    clock_detect_tick(fitter->timers, n_pairs, &clock->fit.tick_ns, &clock->fit.tick_at_most) < 0)
 		result = WARPSPAN_NO_MEMORY;
 	if (result < 0)
 		return result;

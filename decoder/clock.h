@@ -57,6 +57,6 @@ double device_clock_line(const struct device_clock *clock, const struct clock_pa
 			 const struct clock_pair *close, double *ret_start, double *ret_period);
 
 /* The step of %globaltimer, from `n` > 0 readings in ascending order. *ret_tick is set unless memory is out (-1). */
-int clock_detect_tick(const uint64_t *timers, size_t n, uint32_t *ret_tick);
+int clock_detect_tick(const uint64_t *timers, size_t n, uint32_t *ret_tick, bool *ret_at_most);
 
 #endif

@@ -154,8 +154,9 @@ static const char *place(const struct warpspan_model *model, uint32_t index, cha
 	if (index == WARPSPAN_NONE)
 		return "place not known";
 	const struct warpspan_region *region = &model->regions[index];
-	snprintf(text, bytes, "%s at %s:%" PRIu32, text_elide(name, sizeof(name), region->name, NAME_COLUMNS),
-		 text_clean(file, sizeof(file), text_base_name(region->file)), region->line);
+	text_source(file, sizeof(file), region->file, region->line);
+	snprintf(text, bytes, "%s%s%s", text_elide(name, sizeof(name), region->name, *file ? NAME_COLUMNS : 200),
+		 *file ? " at " : "", file);
 	return text;
 }
 

@@ -143,6 +143,7 @@ enum warpspan_unpaired_cause {
 	WARPSPAN_UNPAIRED_OPEN,       /* begin still open at the end of the capture */
 	WARPSPAN_UNPAIRED_BEGIN,      /* begin without end though nothing was lost */
 	WARPSPAN_UNPAIRED_END,        /* end without begin */
+	WARPSPAN_UNPAIRED_TOO_DEEP,   /* begin, or end, nested deeper than slices can be */
 	WARPSPAN_UNPAIRED_BAD_RECORD, /* a record that names no known site or kind */
 	WARPSPAN_N_UNPAIRED_CAUSES
 };
@@ -167,6 +168,7 @@ struct warpspan_lost {
 struct warpspan_clock_fit {
 	uint32_t device;
 	uint32_t tick_ns;        /* detected step of %globaltimer */
+	bool tick_at_most;       /* too few readings: it may be a part of tick_ns */
 	double rate_hz;          /* SM cycles per second, over all SMs */
 	double error_ns;         /* bound on how far a time may be from the truth: the widest half interval over SMs */
 	double typical_error_ns; /* the same bound for the middle SM */

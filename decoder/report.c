@@ -81,9 +81,9 @@ static void print_devices(const struct warpspan_model *model, FILE *out, unsigne
 	for (uint32_t i = 0; i < model->n_clocks; i++) {
 		const struct warpspan_clock_fit *clock = &model->clocks[i];
 
-		snprintf(line, sizeof(line), "%s %s, global timer ticks every %" PRIu32 "ns, SMs aligned within %s",
+		snprintf(line, sizeof(line), "%s %s, global timer ticks every %" PRIu32 "ns%s, SMs aligned within %s",
 			 text_rate(rate, clock->rate_hz), clock->fitted ? "measured" : "as the driver states it",
-			 clock->tick_ns, text_duration(error, clock->error_ns));
+			 clock->tick_ns, clock->tick_at_most ? " at most" : "", text_duration(error, clock->error_ns));
 		header_line(out, columns, numbered(model, "clock", model->devices[clock->device].ordinal, label), line);
 	}
 }
@@ -165,10 +165,9 @@ static void print_kernel_header(const struct warpspan_model *model, const struct
 
 static void add_source(struct table *table, const struct warpspan_region *region)
 {
-	char file[256];
+	char source[288];
 
-	table_add_format(table, "%s:%" PRIu32, text_clean(file, sizeof(file), text_base_name(region->file)),
-			 region->line);
+	table_add(table, text_source(source, sizeof(source), region->file, region->line));
 }
 
 static void add_region_row(struct table *table, const struct warpspan_region *region, const struct region_stats *stats,
@@ -200,10 +199,11 @@ static void add_region_row(struct table *table, const struct warpspan_region *re
 
 static void add_source_cell(struct table *table, const struct warpspan_region *region, unsigned columns)
 {
-	char name[512], file[256];
+	char name[512], source[288];
 
-	table_add_format(table, "%s at %s:%" PRIu32, text_elide(name, sizeof(name), region->name, columns),
-			 text_clean(file, sizeof(file), text_base_name(region->file)), region->line);
+	text_source(source, sizeof(source), region->file, region->line);
+	table_add_format(table, "%s%s%s", text_elide(name, sizeof(name), region->name, columns), *source ? " at " : "",
+			 source);
 }
 
 /* Where the regions are, for terminals too narrow for a column: in two columns if that fits. */
@@ -404,7 +404,7 @@ int warpspan_report(const struct warpspan_model *model, FILE *out, unsigned colu
 
 	if (result < 0)
 		return result;
-	fprintf(out, "warpspan report of %s\n\n", text_elide(path, sizeof(path), model->path, columns - 20));
+	fprintf(out, "warpspan report of %s\n\n", text_elide_path(path, sizeof(path), model->path, columns - 20));
 	print_session(model, out, columns);
 	print_devices(model, out, columns);
 	print_host_clocks(model, out, columns);

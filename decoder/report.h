@@ -39,6 +39,7 @@ void failures_line(const struct warpspan_model *model, char *text, size_t bytes)
 	X(OPEN, "still_open", "begin", "still open when the capture ended")                  \
 	X(BEGIN, "end_missing", "begin", "without an end though nothing was lost (corrupt)") \
 	X(END, "begin_missing", "end", "without a begin (corrupt)")                          \
+	X(TOO_DEEP, "too_deep", "record", "nested in more than 65,535 regions")              \
 	X(BAD_RECORD, "bad_record", "record", "of no known site or kind (corrupt)")
 
 /* The value of one of the library's counters; 0 where the capture does not tell. */

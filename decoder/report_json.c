@@ -3,8 +3,9 @@
  * report_json.c - the report for programs: schema "warpspan-report/1".
  *
  * The same numbers as report.c, with full names and paths. Within a schema number fields are only added. Times are
- * integer nanoseconds; integers beyond 2^53 (device times, grid ids) are written with all their digits. Built as a
- * cJSON tree: it grows with launches and regions, not with records. Called by the command; any thread.
+ * integer nanoseconds: of the device since `base_ns`, the start of the first launch. What need not fit into a double
+ * (moments of the host and of the device) is a string of digits. Built as a cJSON tree: it grows with launches and
+ * regions, not with records. Called by the command; any thread.
  */
 #include "host_stats.h"
 #include "report.h"
@@ -51,15 +52,14 @@ static cJSON *add_array(struct builder *builder, cJSON *parent, const char *key)
 
 static void add_text(struct builder *builder, cJSON *parent, const char *key, const char *text)
 {
-	const size_t bytes = strlen(text) + 1;
-	char *clean = malloc(bytes);
+	char *valid = malloc(3 * strlen(text) + 1);
 
-	if (!clean) {
+	if (!valid) {
 		builder->out_of_memory = true;
 		return;
 	}
-	add(builder, parent, key, cJSON_CreateString(text_clean(clean, bytes, text)));
-	free(clean);
+	add(builder, parent, key, cJSON_CreateString(text_valid(valid, text)));
+	free(valid);
 }
 
 static void add_count(struct builder *builder, cJSON *parent, const char *key, uint64_t n)
@@ -68,6 +68,15 @@ static void add_count(struct builder *builder, cJSON *parent, const char *key, u
 
 	snprintf(digits, sizeof(digits), "%" PRIu64, n);
 	add(builder, parent, key, cJSON_CreateRaw(digits));
+}
+
+/* As a string: the doubles most readers make of numbers end at 2^53. */
+static void add_digits(struct builder *builder, cJSON *parent, const char *key, uint64_t n)
+{
+	char digits[24];
+
+	snprintf(digits, sizeof(digits), "%" PRIu64, n);
+	add_text(builder, parent, key, digits);
 }
 
 static void add_number(struct builder *builder, cJSON *parent, const char *key, double value)
@@ -109,7 +118,7 @@ static void add_session(struct builder *builder, cJSON *root)
 	add_text(builder, session, "rank", model->rank);
 	add_count(builder, session, "pid", model->pid);
 	add_count(builder, session, "session", model->session);
-	add_count(builder, session, "start_realtime_ns", model->start_realtime_ns);
+	add_digits(builder, session, "start_realtime_ns", model->start_realtime_ns);
 	add_count(builder, session, "buffer_bytes", 2 * model->arena_bytes);
 	add_count(builder, session, "events_per_warp", model->words_asked);
 	add_count(builder, session, "warps", model->n_segments);
@@ -138,6 +147,7 @@ static void add_clock(struct builder *builder, cJSON *parent, const char *key, c
 
 	add_count(builder, object, "device", builder->model->devices[clock->device].ordinal);
 	add_count(builder, object, "tick_ns", clock->tick_ns);
+	add_bool(builder, object, "tick_at_most", clock->tick_at_most);
 	add_number(builder, object, "rate_hz", clock->rate_hz);
 	add_number(builder, object, "error_ns", clock->error_ns);
 	add_number(builder, object, "typical_error_ns", clock->typical_error_ns);
@@ -160,12 +170,13 @@ static void add_clocks(struct builder *builder, cJSON *root)
 		add_clock(builder, clocks, NULL, &model->clocks[i]);
 }
 
-static void add_signed(struct builder *builder, cJSON *parent, const char *key, int64_t n)
+/* As a string, like add_digits(). */
+static void add_signed_digits(struct builder *builder, cJSON *parent, const char *key, int64_t n)
 {
 	char digits[24];
 
 	snprintf(digits, sizeof(digits), "%" PRId64, n);
-	add(builder, parent, key, cJSON_CreateRaw(digits));
+	add_text(builder, parent, key, digits);
 }
 
 static void add_host_clocks(struct builder *builder, cJSON *root)
@@ -179,7 +190,7 @@ static void add_host_clocks(struct builder *builder, cJSON *root)
 
 		add_count(builder, object, "device", model->devices[clock->device].ordinal);
 		add_bool(builder, object, "agrees", clock->agrees);
-		add_signed(builder, object, "offset_ns", clock->offset_ns);
+		add_signed_digits(builder, object, "offset_ns", clock->offset_ns);
 		if (clock->bounded)
 			add_number(builder, object, "error_ns", clock->error_ns);
 		else
@@ -227,8 +238,10 @@ static const char *join_word(enum warpspan_join join)
 static void add_launches(struct builder *builder, cJSON *root)
 {
 	const struct warpspan_model *model = builder->model;
-	cJSON *launches = add_array(builder, root, "launches");
+	const uint64_t base_ns = model->n_grids ? model->grids[0].start_ns : 0; /* they are sorted by start */
 
+	add_digits(builder, root, "base_ns", base_ns);
+	cJSON *launches = add_array(builder, root, "launches");
 	for (uint32_t i = 0; i < model->n_grids; i++) {
 		const struct warpspan_grid *grid = &model->grids[i];
 		cJSON *launch = add_object(builder, launches, NULL);
@@ -237,7 +250,7 @@ static void add_launches(struct builder *builder, cJSON *root)
 		add_dimensions(builder, launch, "grid", grid->grid);
 		add_dimensions(builder, launch, "block", grid->threads);
 		add_dimensions(builder, launch, "cluster", grid->cluster);
-		add_count(builder, launch, "start_ns", grid->start_ns);
+		add_count(builder, launch, "start_ns", grid->start_ns - base_ns);
 		add_count(builder, launch, "duration_ns", grid->end_ns - grid->start_ns);
 		add_count(builder, launch, "warps", grid->n_warps);
 		add_count(builder, launch, "open", grid->n_open);
@@ -261,7 +274,7 @@ static void add_launches(struct builder *builder, cJSON *root)
 		add_count(builder, launch, "shared_bytes", host->shared_bytes);
 		add_count(builder, launch, "call_ns",
 			  host->end_ns > host->begin_ns ? host->end_ns - host->begin_ns : 0);
-		add_count(builder, launch, "call_realtime_ns", realtime_of(model, host->begin_ns));
+		add_digits(builder, launch, "call_realtime_ns", realtime_of(model, host->begin_ns));
 	}
 }
 

@@ -4,6 +4,8 @@
  */
 #include "sites.h"
 
+#define WHY_MOST 200u /* bytes of why a site could not be read */
+
 static int pair_number(struct sites *sites, const struct site *site, uint32_t *ret_pair)
 {
 	const bool by_name = site->kind == WARPSPAN_SITE_BEGIN || site->kind == WARPSPAN_SITE_END;
@@ -42,11 +44,14 @@ static int add_site(struct sites *sites, struct site site)
 	return WARPSPAN_OK;
 }
 
-static char *unknown_name(uint32_t address)
+/* "site 0x00001a00 (its module was unloaded)"; `why` is n bytes. */
+static char *unknown_name(uint32_t address, const char *why, size_t n)
 {
-	char name[32];
-	snprintf(name, sizeof(name), "site 0x%08x", address);
-	return strdup(name);
+	char *name = NULL;
+	const int length =
+		n > 0 ? asprintf(&name, "site 0x%08x (%.*s)", address, (int)(n < WHY_MOST ? n : WHY_MOST), why)
+		      : asprintf(&name, "site 0x%08x", address);
+	return length < 0 ? NULL : name;
 }
 
 int sites_add_chunk(struct sites *sites, const struct capture_chunk *chunk, const char *path, struct damage *damage)
@@ -77,7 +82,8 @@ int sites_add_chunk(struct sites *sites, const struct capture_chunk *chunk, cons
 				       .address = head.site,
 				       .kind = known ? head.kind : 0,
 				       .line = known ? head.line : 0,
-				       .name = known ? strndup(name, head.name_bytes) : unknown_name(head.site),
+				       .name = known ? strndup(name, head.name_bytes)
+						     : unknown_name(head.site, name, head.name_bytes),
 				       .file = known ? strndup(name + head.name_bytes, head.file_bytes) : strdup(""),
 			       });
 		if (result < 0)
@@ -95,7 +101,7 @@ int sites_find(struct sites *sites, uint32_t module, uint32_t address, uint32_t 
 	sites->n_unknown++;
 	return add_site(sites, (struct site){ .module = module,
 					      .address = address,
-					      .name = unknown_name(address),
+					      .name = unknown_name(address, "", 0),
 					      .file = strdup("") });
 }
 

@@ -19,7 +19,7 @@ struct site {
 	uint32_t module, address; /* address: its low word */
 	uint32_t kind;            /* enum warpspan_site_kind; 0: not known */
 	uint32_t line;
-	char *name, *file; /* "site 0x..." and "" where not known */
+	char *name, *file; /* "site 0x... (why)" and "" where not known */
 	uint32_t pair;     /* records with equal numbers pair up; below sites.n_pairs */
 };
 

@@ -15,6 +15,7 @@
  */
 #include "spans.h"
 
+#define TOO_DEEP    UINT64_MAX
 #define LANES_TRIED 64
 /* Name, file and line times kernel; no program comes near. Records of further regions count as bad. */
 #define REGIONS_MAX (1u << 18)
@@ -105,11 +106,9 @@ static uint32_t *open_pairs(struct spans *spans, uint32_t pair)
 	return &spans->n_open_pairs[pair];
 }
 
-static int begin_slice(struct spans *spans, uint32_t track, uint32_t region, uint32_t pair, uint64_t time_ns)
+static int add_slice(struct spans *spans, uint32_t track, uint32_t region, uint64_t time_ns)
 {
-	uint32_t *n_open = open_pairs(spans, pair);
-	struct open_slice *open = n_open != NULL ? array_add(&spans->stack) : NULL;
-	struct warpspan_slice *slice = open != NULL ? array_add(&spans->slices) : NULL;
+	struct warpspan_slice *slice = array_add(&spans->slices);
 	if (slice == NULL)
 		return WARPSPAN_NO_MEMORY;
 	*slice = (struct warpspan_slice){
@@ -120,9 +119,21 @@ static int begin_slice(struct spans *spans, uint32_t track, uint32_t region, uin
 		.depth = (uint16_t)(spans->stack.n - 1),
 		.end = WARPSPAN_END_RECORDED,
 	};
-	*open = (struct open_slice){ .pair = pair, .slice = spans->slices.n - 1 };
-	++*n_open;
 	return WARPSPAN_OK;
+}
+
+/* Begins deeper than slices can be nested wait for their ends like others, which so do not end the wrong ones. */
+static int begin_slice(struct spans *spans, uint32_t track, uint32_t region, uint32_t pair, uint64_t time_ns)
+{
+	uint32_t *n_open = open_pairs(spans, pair);
+	const bool too_deep = spans->stack.n >= SPANS_DEPTH_MAX;
+	struct open_slice *open = n_open != NULL ? array_add(&spans->stack) : NULL;
+	if (open == NULL)
+		return WARPSPAN_NO_MEMORY;
+	*open = (struct open_slice){ .pair = pair, .region = region, .slice = too_deep ? TOO_DEEP : spans->slices.n };
+	++*n_open;
+	return too_deep ? count_unpaired(spans, WARPSPAN_UNPAIRED_TOO_DEEP, region)
+			: add_slice(spans, track, region, time_ns);
 }
 
 static const enum warpspan_unpaired_cause causes[] = {
@@ -135,8 +146,11 @@ static const enum warpspan_unpaired_cause causes[] = {
 static int end_slice(struct spans *spans, uint64_t time_ns, enum warpspan_slice_end end)
 {
 	const struct open_slice top = spans->stack.items[--spans->stack.n];
-	struct warpspan_slice *slice = &spans->slices.items[top.slice];
 	spans->n_open_pairs[top.pair]--;
+	if (top.slice == TOO_DEEP) /* its begin has been counted */
+		return end == WARPSPAN_END_RECORDED ? count_unpaired(spans, WARPSPAN_UNPAIRED_TOO_DEEP, top.region)
+						    : WARPSPAN_OK;
+	struct warpspan_slice *slice = &spans->slices.items[top.slice];
 	slice->end_ns = time_ns;
 	slice->end = (uint8_t)end;
 	return end == WARPSPAN_END_RECORDED ? WARPSPAN_OK : count_unpaired(spans, causes[end], slice->region);
@@ -181,10 +195,9 @@ static int take_record(struct spans *spans, const struct segment *segment, uint3
 	int result = WARPSPAN_OK;
 	if (record->site != 0 && record->kind <= WARPSPAN_KIND_VALUE_F32)
 		result = sites_find(spans->sites, segment->head.module, record->site, &site);
-	const bool too_deep = record->kind == WARPSPAN_KIND_BEGIN && spans->stack.n >= SPANS_DEPTH_MAX;
 	if (result < 0)
 		return result;
-	if (site == MAP_NONE || too_deep)
+	if (site == MAP_NONE)
 		return count_unpaired(spans, WARPSPAN_UNPAIRED_BAD_RECORD, WARPSPAN_NONE);
 	const uint64_t time_ns = segment_time_ns(segment, spans->base_ns[segment->device], record->clock);
 	if (record->kind == WARPSPAN_KIND_END)

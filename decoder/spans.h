@@ -36,8 +36,8 @@ struct spans {
 
 /* A begin that waits for its end. */
 struct open_slice {
-	uint32_t pair;
-	uint64_t slice; /* index */
+	uint32_t pair, region;
+	uint64_t slice; /* index; TOO_DEEP: it has none */
 };
 
 int spans_build(struct spans *spans);

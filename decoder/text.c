@@ -185,14 +185,15 @@ const char *text_block(char text[TEXT_NUMBER_BYTES], const uint32_t block[3])
 
 /* --- UTF-8 ------------------------------------------------------------------------------------ */
 
-/* Length of the well-formed, printable character at `s`; 0: it is none. */
-static size_t character_bytes(const unsigned char *s)
+/* Length of the well-formed character at `s`, which is not its end; 0: it is none. */
+static size_t character_bytes(const unsigned char *s, uint32_t *ret_code)
 {
 	uint32_t code;
 	size_t n;
 
+	*ret_code = s[0];
 	if (s[0] < 0x80)
-		return s[0] >= 0x20 && s[0] != 0x7f;
+		return 1;
 	if (s[0] >= 0xc2 && s[0] < 0xe0) {
 		n = 2;
 		code = s[0] & 0x1fu;
@@ -212,9 +213,37 @@ static size_t character_bytes(const unsigned char *s)
 	}
 	if ((n == 3 && code < 0x800) || (n == 4 && (code < 0x10000 || code > 0x10ffff)))
 		return 0; /* longer than need be, or beyond Unicode */
-	if ((code >= 0xd800 && code < 0xe000) || code < 0xa0)
-		return 0; /* half a surrogate pair, or a C1 control */
+	if (code >= 0xd800 && code < 0xe000)
+		return 0; /* half a surrogate pair */
+	*ret_code = code;
 	return n;
+}
+
+/* The same; 0 also for control characters. */
+static size_t printable_bytes(const unsigned char *s)
+{
+	uint32_t code;
+	const size_t n = character_bytes(s, &code);
+
+	return code < 0x20 || (code >= 0x7f && code < 0xa0) ? 0 : n;
+}
+
+char *text_valid(char *valid, const char *text)
+{
+	static const char replacement[] = "\xef\xbf\xbd";
+	const unsigned char *from = (const unsigned char *)text;
+	char *to = valid;
+
+	while (*from) {
+		uint32_t code;
+		const size_t n = character_bytes(from, &code);
+
+		memcpy(to, n ? (const char *)from : replacement, n ? n : 3);
+		to += n ? n : 3;
+		from += n ? n : 1;
+	}
+	*to = '\0';
+	return valid;
 }
 
 char *text_clean(char *clean, size_t bytes, const char *text)
@@ -223,7 +252,7 @@ char *text_clean(char *clean, size_t bytes, const char *text)
 	size_t at = 0;
 
 	while (*from) {
-		const size_t n = character_bytes(from);
+		const size_t n = printable_bytes(from);
 
 		if (at + (n ? n : 1) >= bytes)
 			break;
@@ -284,11 +313,39 @@ char *text_elide(char *shown, size_t bytes, const char *text, size_t width)
 	return shown;
 }
 
+char *text_elide_path(char *shown, size_t bytes, const char *path, size_t width)
+{
+	static const char dots[] = "...";
+	const size_t n_dots = sizeof(dots) - 1;
+
+	text_clean(shown, bytes, path);
+	const size_t n = text_width(shown);
+	if (n <= width || width <= n_dots)
+		return text_elide(shown, bytes, path, width);
+	const char *tail = character_at(shown, n - (width - n_dots));
+	const char *slash = strchr(tail, '/');
+	if (slash && slash[1])
+		tail = slash;
+	memmove(shown + n_dots, tail, strlen(tail) + 1);
+	memcpy(shown, dots, n_dots);
+	return shown;
+}
+
 const char *text_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
 	return slash && slash[1] ? slash + 1 : path;
+}
+
+char *text_source(char *source, size_t bytes, const char *file, uint32_t line)
+{
+	char name[256];
+
+	source[0] = '\0';
+	if (*file)
+		snprintf(source, bytes, "%s:%" PRIu32, text_clean(name, sizeof(name), text_base_name(file)), line);
+	return source;
 }
 
 void text_paragraph(FILE *out, unsigned first, unsigned rest, unsigned columns, const char *text)

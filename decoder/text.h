@@ -39,14 +39,22 @@ const char *text_block(char text[TEXT_NUMBER_BYTES], const uint32_t block[3]);
 /* Copies `text` into `clean` (capacity `bytes`, at least 1), so that it is valid UTF-8 without control characters:
  * what is neither becomes '?'. Cut at a character when it does not fit. Returns `clean`. */
 char *text_clean(char *clean, size_t bytes, const char *text);
+/* Copies `text` into `valid`, so that it is valid UTF-8: each byte that is not part of a character becomes U+FFFD;
+ * control characters stay. `valid` holds 3 * strlen(text) + 1 bytes. Returns `valid`. */
+char *text_valid(char *valid, const char *text);
 /* Characters (code points) of valid UTF-8. */
 size_t text_width(const char *text);
 /* Shortens to at most `width` characters by leaving out the middle ("matmul...int)"); cleans as well. Returns `shown`.
  */
 char *text_elide(char *shown, size_t bytes, const char *text, size_t width);
 
+/* The same of a path, whose end says more than its beginning (".../captures/late.wspan"). */
+char *text_elide_path(char *shown, size_t bytes, const char *path, size_t width);
+
 /* The part of a path after the last slash. */
 const char *text_base_name(const char *path);
+/* "pipeline.cu:97" of a path and a line, cleaned; "" where the file is not known. Returns `source`. */
+char *text_source(char *source, size_t bytes, const char *file, uint32_t line);
 /* Prints one paragraph, broken at spaces: `first` spaces before the first line, `rest` before the others. */
 void text_paragraph(FILE *out, unsigned first, unsigned rest, unsigned columns, const char *text);
 

@@ -166,6 +166,7 @@ static const char *sums_fault(const struct warpspan_model *model)
 		DEMAND(model->unpaired[i].region < model->n_regions ||
 		       model->unpaired[i].cause == WARPSPAN_UNPAIRED_BAD_RECORD);
 	n += model_unpaired(model, WARPSPAN_UNPAIRED_END, NULL) +
+	     model_unpaired(model, WARPSPAN_UNPAIRED_TOO_DEEP, NULL) +
 	     model_unpaired(model, WARPSPAN_UNPAIRED_BAD_RECORD, NULL);
 	DEMAND(n == model->n_records);
 	DEMAND(endless[WARPSPAN_END_LOST] == model_unpaired(model, WARPSPAN_UNPAIRED_LOST, NULL));

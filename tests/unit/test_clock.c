@@ -248,6 +248,7 @@ static void a_timer_that_is_corrected_now_and_then_keeps_its_tick(void **state)
 	uint64_t timers[2000];
 	uint64_t now = BASE_NS;
 	uint32_t tick = 0, random = 7;
+	bool at_most = true;
 	for (size_t i = 0; i < 2000; i++) {
 		random = random * 1664525u + 1013904223u;
 		now += 1024 * (random >> 27);
@@ -255,8 +256,9 @@ static void a_timer_that_is_corrected_now_and_then_keeps_its_tick(void **state)
 			now += 32;
 		timers[i] = now;
 	}
-	assert_int_equal(clock_detect_tick(timers, 2000, &tick), 0);
+	assert_int_equal(clock_detect_tick(timers, 2000, &tick, &at_most), 0);
 	assert_int_equal(tick, 1024);
+	assert_false(at_most);
 }
 
 static void a_regular_program_does_not_hide_a_fine_timer(void **state)
@@ -264,10 +266,25 @@ static void a_regular_program_does_not_hide_a_fine_timer(void **state)
 	/* Launches of 5000 ns every 20000 ns, with little scatter: the timer ticks at 1 ns all the same. */
 	uint64_t timers[400];
 	uint32_t tick = 0;
+	bool at_most = true;
 	for (size_t i = 0; i < 400; i++)
 		timers[i] = BASE_NS + i / 2 * 20000 + i % 2 * 5000 + i % 7;
-	assert_int_equal(clock_detect_tick(timers, 400, &tick), 0);
+	assert_int_equal(clock_detect_tick(timers, 400, &tick, &at_most), 0);
 	assert_int_equal(tick, 1);
+}
+
+static void few_readings_bound_the_tick_from_above(void **state)
+{
+	/* a 32 ns timer, read sixteen ticks apart however often */
+	uint64_t timers[400];
+	uint32_t tick = 0;
+	bool at_most = false;
+	for (size_t i = 0; i < 400; i++)
+		timers[i] = BASE_NS + i * 512;
+	assert_int_equal(clock_detect_tick(timers, 400, &tick, &at_most), 0);
+	assert_true(tick >= 32 && at_most);
+	assert_int_equal(clock_detect_tick(timers, 3, &tick, &at_most), 0);
+	assert_true(tick >= 32 && at_most);
 }
 
 static void hostile_pairs_give_finite_lines(void **state)
@@ -308,6 +325,7 @@ int main(void)
 		cmocka_unit_test(a_preempted_warp_costs_its_neighbours_little),
 		cmocka_unit_test(a_timer_that_is_corrected_now_and_then_keeps_its_tick),
 		cmocka_unit_test(a_regular_program_does_not_hide_a_fine_timer),
+		cmocka_unit_test(few_readings_bound_the_tick_from_above),
 		cmocka_unit_test(hostile_pairs_give_finite_lines),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 
 #include "capture_builder.h"
 #include "model_check.h"
+#include "spans.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -283,6 +284,57 @@ static void many_ends_that_match_nothing_do_not_take_for_ever(void **state)
 	builder_destroy(b);
 }
 
+static void a_site_that_could_not_be_read_says_why(void **state)
+{
+	struct builder *b = with_sites();
+	builder_site(b, SITE(40), 0, "its module was unloaded", 0);
+	struct warp warp = warp_open(b, &somewhere, 50);
+	warp_mark(&warp, SITE(40), 100);
+	warp_mark(&warp, SITE(41), 200); /* of this one nothing was said at all */
+	warp_close(&warp, 300);
+	builder_segment(b, &warp);
+	builder_finish(b);
+	struct warpspan_model *model = builder_load(b, WARPSPAN_OK);
+	assert_int_equal(model->n_marks, 2);
+	assert_string_equal(model->regions[model->marks[0].region].name, "site 0x00001280 (its module was unloaded)");
+	assert_string_equal(model->regions[model->marks[1].region].name, "site 0x00001290");
+	expect_sound(model);
+	warpspan_model_destroy(model);
+	builder_destroy(b);
+}
+
+/* Deeper than a slice's depth can say: what is too deep is counted as that, and ends no slice further out. */
+static void nesting_too_deep_costs_only_what_is_too_deep(void **state)
+{
+	enum { DEEP = SPANS_DEPTH_MAX + 10 };
+	struct builder *b = with_sites();
+	struct warp warp = warp_open(b, &somewhere, 50);
+	warp_close(&warp, 100000 + 2 * DEEP);
+	warp.head.records = warp.head.words = 2 * DEEP;
+	warp.head.segment_bytes = (uint32_t)(sizeof(warp.head) + 2 * DEEP * sizeof(uint64_t));
+	const struct warpspan_stored_segment head = { .stored_words = 2 * DEEP, .context = 1, .segment = warp.head };
+	uint8_t *payload = malloc(sizeof(head) + 2 * DEEP * sizeof(uint64_t));
+	assert_non_null(payload);
+	memcpy(payload, &head, sizeof(head));
+	for (uint32_t i = 0; i < 2 * DEEP; i++) {
+		const uint32_t tag = SITE(OUTER) | (i < DEEP ? WARPSPAN_KIND_BEGIN : WARPSPAN_KIND_END);
+		const uint64_t word = builder_clock(b, 0, 100 + i) << 32 | tag;
+		memcpy(payload + sizeof(head) + i * sizeof(word), &word, sizeof(word));
+	}
+	builder_chunk(b, WARPSPAN_CHUNK_SEGMENTS, payload, sizeof(head) + 2 * DEEP * sizeof(uint64_t));
+	free(payload);
+	builder_finish(b);
+	struct warpspan_model *model = builder_load(b, WARPSPAN_OK);
+	assert_int_equal(model_unpaired(model, WARPSPAN_UNPAIRED_TOO_DEEP, "outer"), 20);
+	assert_int_equal(model->n_unpaired, 1);
+	assert_int_equal(model->n_slices, SPANS_DEPTH_MAX);
+	/* the outermost begins first and ends last */
+	assert_true(model->slices[0].end_ns - model->slices[0].start_ns + 2 >= 2 * DEEP - 1);
+	expect_sound(model);
+	warpspan_model_destroy(model);
+	builder_destroy(b);
+}
+
 /* Random warps: whatever they record, everything nests and is accounted for. */
 static void anything_nests_and_is_accounted_for(void **state)
 {
@@ -337,6 +389,8 @@ int main(void)
 		cmocka_unit_test(segments_of_one_warp_in_turn_share_a_track),
 		cmocka_unit_test(segments_of_one_warp_that_overlap_get_tracks_of_their_own),
 		cmocka_unit_test(many_ends_that_match_nothing_do_not_take_for_ever),
+		cmocka_unit_test(a_site_that_could_not_be_read_says_why),
+		cmocka_unit_test(nesting_too_deep_costs_only_what_is_too_deep),
 		cmocka_unit_test(anything_nests_and_is_accounted_for),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
