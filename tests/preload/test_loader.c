@@ -135,6 +135,10 @@ static void T39_the_launcher_refuses_a_static_program(void **state)
 	const struct run run = { .arguments = { command, "run", "--", static_program } };
 	struct run_result result;
 
+	if (static_program == NULL) {
+		print_message("skipped: static programs cannot be linked here\n");
+		skip();
+	}
 	assert_int_not_equal(run_program(&run, &result), 0);
 	assert_string_equal(result.out, "");
 	assert_non_null(strstr(result.err, "statically linked"));
