@@ -268,6 +268,7 @@ CUresult warpspan_arena_clear(struct warpspan_arenas *arenas, struct warpspan_ar
 	side->n_pending = 0;
 	side->quiet = true;
 	side->full = false;
+	side->in_hole = false;
 	side->implausible = false;
 	return CUDA_SUCCESS;
 }

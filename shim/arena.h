@@ -51,6 +51,7 @@ struct warpspan_arena_side {
 	struct warpspan_pending *pending; /* by offset */
 	size_t n_pending, pending_capacity;
 	bool stuck;       /* the last walk ended for want of memory of ours: it is not done */
+	bool in_hole;     /* walking looks for the next header behind one that was overwritten */
 	bool full;        /* as last read: more was asked for than there is */
 	bool implausible; /* the counters are not what warps make of them: a kernel of the program overwrote them */
 };

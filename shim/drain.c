@@ -403,6 +403,34 @@ static size_t discover(const struct walk *walk, uint64_t window, size_t bytes, u
 	return at;
 }
 
+/* Whether a segment seems to begin here, though what lies before it does not lead here: its kernel is known, and its
+ * numbers go together. Records hardly ever look like that. */
+static bool seems_a_header(const struct walk *walk, const struct warpspan_segment *segment, uint64_t left)
+{
+	const uint32_t threads = (uint32_t)segment->threads_x * segment->threads_y * segment->threads_z;
+
+	return segment->magic == WARPSPAN_SEGMENT_MAGIC && judge(walk, segment, left) == STOP_LARGE &&
+	       segment->state >= WARPSPAN_SEGMENT_OPEN && segment->state <= WARPSPAN_SEGMENT_VOID &&
+	       segment->warp * 32u < threads && segment->block_x < segment->grid_x &&
+	       segment->block_y < segment->grid_y && segment->block_z < segment->grid_z &&
+	       find_module(walk->context, segment->module) != NULL;
+}
+
+/* The staged copy begins in a hole: a header was overwritten, and where the next one is is not known. Walks on to
+ * what seems to be one, or to where one may begin that is not whole in the copy. */
+static void leave_out(const struct walk *walk, uint64_t window, size_t bytes, uint64_t left)
+{
+	struct warpspan_arena_side *side = walk->side;
+	size_t at = WARPSPAN_SEGMENT_ALIGNMENT;
+
+	while (at + sizeof(struct warpspan_segment) <= bytes &&
+	       !seems_a_header(walk, staged(walk, window, window + at), left - at))
+		at += WARPSPAN_SEGMENT_ALIGNMENT;
+	/* The next one to be opened begins where the last one ends, so that is no hole any more. */
+	side->in_hole = bytes < left || at + sizeof(struct warpspan_segment) <= bytes;
+	side->walked_bytes += side->in_hole ? at : bytes;
+}
+
 /* Segments opened since the last drain, up to `used`. */
 static CUresult walk_new(const struct walk *walk, uint64_t used)
 {
@@ -421,6 +449,11 @@ static CUresult walk_new(const struct walk *walk, uint64_t used)
 		result = copy(walk, window, bytes);
 		if (result != CUDA_SUCCESS)
 			break;
+		if (side->in_hole && (bytes < sizeof(struct warpspan_segment) ||
+				      !seems_a_header(walk, staged(walk, window, window), left))) {
+			leave_out(walk, window, bytes, left);
+			continue;
+		}
 		taken = discover(walk, window, bytes, left, &stop, &need);
 		if (taken == 0 && stop == STOP_LARGE && !side->stuck) {
 			side->stuck = !warpspan_arenas_stage(walk->arenas, need);
@@ -428,12 +461,13 @@ static CUresult walk_new(const struct walk *walk, uint64_t used)
 				continue;
 		}
 		if (taken == 0 && stop == STOP_OVERWRITTEN) {
-			/* Where the next one begins is not known. Those opened from now on begin at `used`. */
-			note_overwritten(1);
-			side->walked_bytes = used;
+			note_overwritten(1); /* or more: how many lay in the hole is not known */
+			leave_out(walk, window, bytes, left);
+			continue;
 		}
 		if (taken == 0)
 			break;
+		side->in_hole = false;
 		result = settle(walk, window, bytes, first, side->n_pending, first, &n);
 		if (result != CUDA_SUCCESS)
 			break;
