@@ -48,17 +48,21 @@ struct warpspan_error {
 
 struct warpspan_writer;
 
-/* Creates `path` (it must not exist; permissions 0644 & ~umask, O_CLOEXEC) and writes the file header.
- * On success the caller owns *ret_writer and ends it with warpspan_writer_finish() or warpspan_writer_close().
- * One thread at a time per writer. */
+/* Creates `path` (permissions 0644 & ~umask, O_CLOEXEC, a descriptor out of the program's way) and writes the file
+ * header. On WARPSPAN_OK the caller owns *ret_writer and ends it with warpspan_writer_finish() or
+ * warpspan_writer_close(); else nothing is written there and no file is left. Errors: IO, with system_errno (EEXIST:
+ * the file exists and was not touched); NO_MEMORY. Any thread; one thread at a time per writer. A write may raise
+ * SIGXFSZ. */
 int warpspan_writer_create(const char *path, struct warpspan_writer **ret_writer, struct warpspan_error *error);
 /* Appends one chunk made of `n_parts` (1..8) pieces in order. A chunk goes out in one write, so a reader that looks at
- * a growing file sees whole chunks or a torn tail. After a failed write the file is cut back to the last whole chunk
- * and every later call returns the same error. The pieces stay the caller's. */
+ * a growing file sees whole chunks or a torn tail. The pieces stay the caller's. `error` may be NULL. Errors: INVALID
+ * and TOO_LARGE (a mistake of the caller, or more than WARPSPAN_CHUNK_MAX_BYTES): nothing was written, the next call
+ * may succeed. IO: the file is cut back to the last whole chunk and every later call returns the same error; with EBADF
+ * the program has closed the descriptor, or put another file there, which is not touched. */
 int warpspan_writer_append(struct warpspan_writer *writer, enum warpspan_chunk_type type, const struct iovec *parts,
 			   int n_parts, struct warpspan_error *error);
 /* Appends the END chunk (it counts chunks, segments and launches itself) and closes. The writer is gone in every case.
- */
+ * Errors: those of warpspan_writer_append(), and IO where the file system tells a failed write only at the end. */
 int warpspan_writer_finish(struct warpspan_writer *writer, struct warpspan_error *error);
 /* Closes without END (a forked child that must not touch the file; a failed session). Returns NULL; NULL is fine. */
 struct warpspan_writer *warpspan_writer_close(struct warpspan_writer *writer);

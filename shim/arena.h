@@ -71,26 +71,35 @@ struct warpspan_arenas {
 	struct warpspan_loss losses[WARPSPAN_N_LOSSES]; /* as last written to the capture */
 };
 
-/* Allocates and zeroes everything in the current context. NULL: *ret_error says why; nothing is left behind. */
+/* Takes the memory in the current context, zeroes it and fills in the control block. Thread: the one that launches; it
+ * waits for its own stream only. The caller owns the result, and hands it to the collector with the context's state.
+ * NULL: *ret_error says why (out of memory, as a rule); nothing is left behind. Warns when it is less than asked for.
+ */
 struct warpspan_arenas *warpspan_arenas_create(const struct warpspan_settings *settings, CUresult *ret_error);
-/* Frees the host side only: the device side went with the context, or is left to it. Returns NULL; NULL is fine. */
+/* Frees the host side only: the device side went with the context, or is left to it. Returns NULL; NULL is fine.
+ * Thread: whoever ended the context, the collector being out of it. */
 struct warpspan_arenas *warpspan_arenas_forget(struct warpspan_arenas *arenas);
 
-/* Bytes of segments an arena has room for. */
+/* Bytes of segments an arena has room for. Constant; any thread. */
 uint64_t warpspan_arenas_room(const struct warpspan_arenas *arenas);
-/* Bytes of the largest segment a warp may take. */
+/* Bytes of the largest segment a warp may take. Constant; any thread. */
 uint64_t warpspan_arenas_most_bytes(const struct warpspan_arenas *arenas);
 
-/* Reads the arena's counters: *ret_used_bytes of it were handed out. side->opened and closed are updated. */
+/* The rest: collector only, the context current. What returns a CUresult waits for the collector's stream; any error
+ * is the driver's and means that the context is lost, or its memory gone. */
+
+/* Reads the arena's counters: *ret_used_bytes of it were handed out, at most its room. Updates opened, closed, quiet,
+ * full and implausible of the side; on an error nothing. */
 CUresult warpspan_arena_look(struct warpspan_arenas *arenas, struct warpspan_arena_side *side,
 			     uint64_t *ret_used_bytes);
 
-/* Makes sure the staging buffer holds `bytes`; false: no memory. */
+/* Makes sure the staging buffer holds `bytes`, pinned if it can be; its contents are lost when it grows. It stays the
+ * arenas'. False: no memory; the old one is still there. */
 bool warpspan_arenas_stage(struct warpspan_arenas *arenas, size_t bytes);
 
-/* The other arena becomes the active one. It must be EMPTY. */
+/* The other arena becomes the active one. It must be EMPTY. On an error nothing has changed. */
 CUresult warpspan_arenas_swap(struct warpspan_arenas *arenas);
-/* A RETIRED arena, quiet and drained, becomes EMPTY. */
+/* A RETIRED arena, quiet and drained, becomes EMPTY. On an error it stays RETIRED. */
 CUresult warpspan_arena_clear(struct warpspan_arenas *arenas, struct warpspan_arena_side *side);
 
 #endif

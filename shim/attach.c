@@ -5,8 +5,9 @@
  * Runs on the launching thread, before its launch: only there is it certain that the module may be asked for (lazy
  * loading), and only so is the first launch complete. Nothing here waits for the program's streams.
  *
- * One thread at a time prepares a context or module; others that need the same wait for it, not for ever: their
- * launches would otherwise run before the module records. No lock is held while CUDA is called.
+ * One thread at a time prepares a context or module, and calls CUDA during its turn; others that see a kernel for the
+ * first time wait for it, not for ever: their launches would otherwise run before the module records. The mutex that
+ * guards the turn is not held meanwhile, so kernels that are known are launched without waiting.
  */
 #include "attach.h"
 

@@ -22,7 +22,10 @@ struct warpspan_drain_result {
 	CUresult error;  /* of the driver; the context may be lost */
 };
 
-/* The context is current and nobody destroys it meanwhile. */
+/* Moves what its arenas hold into the capture, with what the host did until then, and lets the arenas take turns. The
+ * context is current and nobody destroys it meanwhile. Waits for the collector's stream, never for the program's. After
+ * an error of the driver the context must not be drained again; what was read before is in the capture. Without memory
+ * of our own a segment is left out and counted. What cannot be written is output.h's to say. */
 struct warpspan_drain_result warpspan_drain_context(struct warpspan_context *context, enum warpspan_drain_mode mode);
 
 /* Writes the launches begun so far, the other calls that have ended, and what describes them. `all`: also calls that
