@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define MOST_SHOWN     20u /* places listed one by one; the rest is counted */
+#define TABLE_COLUMNS  72u /* fewer are too few for places and examples side by side */
 #define NAME_COLUMNS   48u
 #define SENTENCE_BYTES 1024u
 
@@ -175,28 +176,71 @@ static const struct warpspan_slice *example_of(const struct warpspan_model *mode
 	return NULL;
 }
 
-static void add_unpaired_row(const struct warpspan_model *model, const struct warpspan_unpaired *unpaired,
-			     struct table *table)
+/* "e.g. block (3,0,0) warp 2", "" where there is none. */
+static const char *example_text(const struct warpspan_model *model, const struct warpspan_unpaired *unpaired,
+				char *text, size_t bytes)
 {
-	char count[TEXT_NUMBER_BYTES], where[448], block[TEXT_NUMBER_BYTES], since[TEXT_NUMBER_BYTES];
+	char block[TEXT_NUMBER_BYTES], since[TEXT_NUMBER_BYTES];
 	const struct warpspan_slice *slice = example_of(model, unpaired);
 
-	table_add(table, text_count(count, unpaired->n));
-	table_add(table, place(model, unpaired->region, where, sizeof(where)));
-	if (!slice) {
-		table_add(table, "");
-		return;
-	}
+	text[0] = '\0';
+	if (!slice)
+		return text;
 	const struct warpspan_track *track = &model->tracks[slice->track];
-	text_block(block, track->block);
+	const int n = snprintf(text, bytes, "%sblock %s warp %" PRIu32, unpaired->n == 1 ? "" : "e.g. ",
+			       text_block(block, track->block), track->warp);
 	/* how long it has been open is not known: the device's clock is read by warps that move on */
 	if (unpaired->cause == WARPSPAN_UNPAIRED_OPEN)
-		table_add_format(table, "%sblock %s warp %" PRIu32 ", since %s of its launch",
-				 unpaired->n == 1 ? "" : "e.g. ", block, track->warp,
-				 text_duration(since, (double)(slice->start_ns - model->grids[track->grid].start_ns)));
-	else
-		table_add_format(table, "%sblock %s warp %" PRIu32, unpaired->n == 1 ? "" : "e.g. ", block,
-				 track->warp);
+		snprintf(text + n, bytes - (size_t)n, ", since %s of its launch",
+			 text_duration(since, (double)(slice->start_ns - model->grids[track->grid].start_ns)));
+	return text;
+}
+
+/* As a row of a table, or where `columns` are too few for one (table is NULL) as a paragraph. */
+static void tell_unpaired(const struct warpspan_model *model, const struct warpspan_unpaired *unpaired,
+			  struct table *table, FILE *out, unsigned columns)
+{
+	char count[TEXT_NUMBER_BYTES], where[448], example[256], line[SENTENCE_BYTES];
+
+	text_count(count, unpaired->n);
+	const char *shown = place(model, unpaired->region, where, sizeof(where));
+	example_text(model, unpaired, example, sizeof(example));
+	if (!table) {
+		snprintf(line, sizeof(line), "%s %s%s%s", count, shown, *example ? ", " : "", example);
+		text_paragraph(out, 4, 6, columns, line);
+		return;
+	}
+	table_add(table, count);
+	table_add(table, shown);
+	table_add(table, example);
+}
+
+/* The places of one cause, if it occurs. */
+static void tell_cause(const struct warpspan_model *model, enum warpspan_unpaired_cause cause, FILE *out,
+		       unsigned columns)
+{
+	struct table *table = NULL;
+	char sentence[SENTENCE_BYTES], count[TEXT_NUMBER_BYTES];
+	const bool as_table = columns >= TABLE_COLUMNS;
+	uint64_t n = 0;
+	unsigned n_rows = 0;
+
+	for (uint32_t i = 0; i < model->n_unpaired; i++)
+		n += model->unpaired[i].cause == cause ? model->unpaired[i].n : 0;
+	if (n == 0)
+		return;
+	snprintf(sentence, sizeof(sentence), "%s %s", text_counted(count, n, causes[cause].noun), causes[cause].rest);
+	text_paragraph(out, 2, 4, columns, sentence);
+	if (as_table)
+		table = table_create("rll");
+	for (uint32_t i = 0; i < model->n_unpaired; i++)
+		if (model->unpaired[i].cause == cause && model->unpaired[i].n != 0 && n_rows++ < MOST_SHOWN)
+			tell_unpaired(model, &model->unpaired[i], table, out, columns);
+	if (as_table && !table_print(table, out, 4, false, columns))
+		fputs("    (out of memory: the places are not listed)\n", out);
+	table_destroy(table);
+	if (n_rows > MOST_SHOWN)
+		fprintf(out, "    and %u more places\n", n_rows - MOST_SHOWN);
 }
 
 bool failures_unpaired(const struct warpspan_model *model, FILE *out, unsigned columns)
@@ -212,31 +256,8 @@ bool failures_unpaired(const struct warpspan_model *model, FILE *out, unsigned c
 		 text_counted(count, total, "record"), total == 1 ? "has" : "have");
 	fputc('\n', out);
 	text_paragraph(out, 0, 2, columns, sentence);
-	for (unsigned cause = 0; cause < WARPSPAN_N_UNPAIRED_CAUSES; cause++) {
-		struct table *table = NULL;
-		uint64_t n = 0;
-		unsigned n_rows = 0;
-
-		for (uint32_t i = 0; i < model->n_unpaired; i++) {
-			if (model->unpaired[i].cause != cause || model->unpaired[i].n == 0)
-				continue;
-			n += model->unpaired[i].n;
-			if (!table)
-				table = table_create("rll");
-			if (n_rows++ < MOST_SHOWN)
-				add_unpaired_row(model, &model->unpaired[i], table);
-		}
-		if (n == 0)
-			continue;
-		snprintf(sentence, sizeof(sentence), "%s %s", text_counted(count, n, causes[cause].noun),
-			 causes[cause].rest);
-		text_paragraph(out, 2, 4, columns, sentence);
-		if (!table_print(table, out, 4, false, columns))
-			fputs("    (out of memory: the places are not listed)\n", out);
-		table_destroy(table);
-		if (n_rows > MOST_SHOWN)
-			fprintf(out, "    and %u more places\n", n_rows - MOST_SHOWN);
-	}
+	for (unsigned cause = 0; cause < WARPSPAN_N_UNPAIRED_CAUSES; cause++)
+		tell_cause(model, cause, out, columns);
 	return true;
 }
 

@@ -264,8 +264,8 @@ static bool print_regions(const struct warpspan_model *model, const struct warps
 		with_cut |= stats->regions[rows[i]].n_cut != 0;
 		nested |= stats->regions[rows[i]].n_nested != 0;
 	}
-	struct table *table = table_create(with_cut ? (wide ? "lrrrrrrrrrrl" : "lrrrrrrrrrr")
-						    : (wide ? "lrrrrrrrrrl" : "lrrrrrrrrr"));
+	struct table *table = table_create(with_cut ? (wide ? "lrRrRRRRRrrl" : "lrRrRRRRRrr")
+						    : (wide ? "lrRrRRRRRrl" : "lrRrRRRRRr"));
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
 		table_add(table, heads[i]);
 	if (with_cut)
@@ -314,7 +314,7 @@ static bool print_marks(const struct warpspan_model *model, const struct warpspa
 
 	for (uint32_t i = 0; i < kernel->n_marks; i++)
 		with_nan |= stats->regions[rows[i]].n_nan != 0;
-	struct table *table = table_create(with_nan ? "lrrrrrrl" : "lrrrrrl");
+	struct table *table = table_create(with_nan ? "lrRrrrrL" : "lrRrrrL");
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
 		table_add(table, heads[i]);
 	if (with_nan)
@@ -363,7 +363,7 @@ static void add_host_row(struct table *table, const struct host_call_stats *row,
 static int print_host_calls(const struct warpspan_model *model, FILE *out, unsigned columns)
 {
 	static const char *const heads[] = { "call", "entry point", "count", "total", "mean", "max" };
-	static const char *const alignments[2][2] = { { "llrrrr", "llrrrrr" }, { "llrrrrr", "llrrrrrr" } };
+	static const char *const alignments[2][2] = { { "lLrrRR", "lLrrRRr" }, { "lLrrRRr", "lLrrRRrr" } };
 	struct host_stats stats = { 0 };
 	bool with_failed = false, with_open = false;
 

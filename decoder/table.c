@@ -76,10 +76,60 @@ void table_add_format(struct table *table, const char *format, ...)
 	table_add(table, cell);
 }
 
-/* Widths that show everything, but for cells of column 0 that leave no room for the others. */
-static void choose_widths(const struct table *table, unsigned indent, unsigned gap, unsigned columns, size_t *widths)
+static bool may_go(char alignment)
 {
-	size_t others = indent + (size_t)gap * (table->n_columns - 1);
+	return alignment == 'L' || alignment == 'R';
+}
+
+/* Which columns are shown: those that must be, and of the others as many as fit, from the left. */
+static void choose_columns(const struct table *table, unsigned indent, unsigned gap, unsigned columns, bool *shown)
+{
+	size_t widths[MOST_TABLE_COLUMNS] = { 0 }, width = indent + LEAST_NAME_COLUMNS;
+
+	for (size_t i = 0; i < table->n_cells; i++) {
+		const size_t here = text_width(table->cells[i]);
+
+		if (here > widths[i % table->n_columns])
+			widths[i % table->n_columns] = here;
+	}
+	shown[0] = true;
+	if (widths[0] < LEAST_NAME_COLUMNS)
+		width -= LEAST_NAME_COLUMNS - widths[0];
+	for (unsigned i = 1; i < table->n_columns; i++) {
+		shown[i] = true;
+		width += gap + widths[i];
+	}
+	for (unsigned i = table->n_columns; i-- > 1 && width > columns;) {
+		if (!may_go(table->alignment[i]))
+			continue;
+		shown[i] = false;
+		width -= gap + widths[i];
+	}
+}
+
+static void name_left_out(const struct table *table, const bool *shown, FILE *out, unsigned indent, unsigned columns)
+{
+	char line[MOST_CELL_BYTES] = "not shown for want of columns:";
+
+	for (unsigned i = 0, n = 0; i < table->n_columns && i < table->n_cells; i++) {
+		const size_t at = strlen(line);
+
+		if (!shown[i])
+			snprintf(line + at, sizeof(line) - at, "%s %s", n++ ? "," : "", table->cells[i]);
+	}
+	for (unsigned i = 0; i < table->n_columns; i++) {
+		if (shown[i])
+			continue;
+		text_paragraph(out, indent, indent + 2, columns, line);
+		return;
+	}
+}
+
+/* Widths that show everything, but for cells of column 0 that leave no room for the others. */
+static void choose_widths(const struct table *table, unsigned indent, unsigned gap, unsigned columns, const bool *shown,
+			  size_t *widths)
+{
+	size_t others = indent;
 
 	memset(widths, 0, MOST_TABLE_COLUMNS * sizeof(*widths));
 	for (size_t i = 0; i < table->n_cells; i++) {
@@ -89,7 +139,7 @@ static void choose_widths(const struct table *table, unsigned indent, unsigned g
 			widths[i % table->n_columns] = width;
 	}
 	for (unsigned i = 1; i < table->n_columns; i++)
-		others += widths[i];
+		others += shown[i] ? widths[i] + gap : 0;
 	const size_t room = columns > others + LEAST_NAME_COLUMNS ? columns - others : LEAST_NAME_COLUMNS;
 	for (size_t i = 0; i < table->n_cells; i += table->n_columns) {
 		const size_t width = text_width(table->cells[i]);
@@ -103,23 +153,31 @@ bool table_print(const struct table *table, FILE *out, unsigned indent, bool tig
 {
 	const unsigned gap = tight ? 1 : 2;
 	size_t widths[MOST_TABLE_COLUMNS], pending = 0;
+	bool shown[MOST_TABLE_COLUMNS] = { false };
 	char cell[MOST_CELL_BYTES];
 
 	if (!table || table->out_of_memory)
 		return false;
-	choose_widths(table, indent, gap, columns, widths);
+	choose_columns(table, indent, gap, columns, shown);
+	choose_widths(table, indent, gap, columns, shown, widths);
 	for (size_t i = 0; i < table->n_cells; i++) {
 		const unsigned column = (unsigned)(i % table->n_columns);
 
 		if (column == 0)
 			pending = indent;
+		if (!shown[column]) {
+			if (column + 1 == table->n_columns)
+				fputc('\n', out);
+			continue;
+		}
 		text_elide(cell, sizeof(cell), table->cells[i], column == 0 ? columns - indent : SIZE_MAX);
 		if (column == 0 && table->n_columns > 1 && text_width(cell) > widths[0]) {
 			fprintf(out, "%*s%s\n", (int)indent, "", cell);
 			cell[0] = '\0';
 		}
 		const size_t width = text_width(cell), space = widths[column] > width ? widths[column] - width : 0;
-		const size_t before = table->alignment[column] == 'r' ? space : 0;
+		const bool right = table->alignment[column] == 'r' || table->alignment[column] == 'R';
+		const size_t before = right ? space : 0;
 		if (cell[0])
 			fprintf(out, "%*s%s", (int)(pending + before), "", cell);
 		/* spaces wait for a cell that needs them: no line ends in any */
@@ -127,5 +185,6 @@ bool table_print(const struct table *table, FILE *out, unsigned indent, bool tig
 		if (column + 1 == table->n_columns)
 			fputc('\n', out);
 	}
+	name_left_out(table, shown, out, indent, columns);
 	return true;
 }

@@ -66,15 +66,17 @@ unsigned text_columns(FILE *file);
  * Cells are copied. Memory trouble is remembered and reported once, by table_print(). */
 struct table;
 
-/* `alignment`: one character a column, 'l' or 'r'. NULL: out of memory; the other functions take that NULL. */
+/* `alignment`: one character a column, 'l' or 'r'; 'L' or 'R' where the column may be left out, the last one first,
+ * when the rows would be too wide. NULL: out of memory; the other functions take that NULL. */
 struct table *table_create(const char *alignment);
 struct table *table_destroy(struct table *table);
 /* The next cell, in reading order. */
 void table_add(struct table *table, const char *cell);
 void table_add_format(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints the rows, columns two spaces apart (one when `tight`), `indent` spaces before each, to fit into `columns`
- * characters. A first cell that would make the rows too wide stands on a line of its own above its row, so that no two
- * names look alike; it is elided only where it is wider than the whole line. False: memory ran out on the way. */
+ * characters. Columns left out are named below, by their first cells. A first cell that would make the rows too wide
+ * stands on a line of its own above its row, so that no two names look alike; it is elided only where it is wider than
+ * the whole line. False: memory ran out on the way. */
 bool table_print(const struct table *table, FILE *out, unsigned indent, bool tight, unsigned columns);
 
 #endif

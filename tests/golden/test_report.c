@@ -210,6 +210,23 @@ static void no_line_is_wider_than_the_terminal(void **state)
 	}
 }
 
+/* The settings stand on a line of their own, as they are typed: that one does not break. */
+static void narrow_terminals_get_fewer_columns(void **state)
+{
+	for (unsigned columns = 40; columns < 80; columns += 5) {
+		struct warpspan_model *model = built_example(true);
+		char *text = report(model, columns), *rest = text;
+
+		if (!strstr(text, "not shown for want of columns: "))
+			fail_msg("%u columns: nothing is said to be left out:\n%s", columns, text);
+		for (char *line; (line = strsep(&rest, "\n")) != NULL;)
+			if (text_width(line) > columns && !strstr(line, "WARPSPAN_"))
+				fail_msg("%zu of %u columns: %s", text_width(line), columns, line);
+		free(text);
+		warpspan_model_destroy(model);
+	}
+}
+
 /* --- JSON ------------------------------------------------------------------------------------- */
 
 static void json_has_the_same_numbers(void **state)
@@ -494,6 +511,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_empty_capture_says_so),
 		cmocka_unit_test(launches_without_records_are_named),
 		cmocka_unit_test(what_was_destroyed_is_told),
+		cmocka_unit_test(narrow_terminals_get_fewer_columns),
 		cmocka_unit_test(no_line_is_wider_than_the_terminal),
 		cmocka_unit_test(json_has_the_same_numbers),
 		cmocka_unit_test(json_survives_any_name),
