@@ -161,9 +161,10 @@ struct sim_launch {
 
 struct sim_result {
 	enum sim_status status;
-	uint64_t end_ns;     /* true time at which the last warp ended */
-	uint64_t trigger_ns; /* true time from which a dependent grid may start, at most end_ns */
-	char message[256];   /* for a fault: what, where (kernel, PTX line, block, thread, address); else empty */
+	uint64_t end_ns;              /* true time at which the last warp ended */
+	uint64_t n_warp_instructions; /* executed by its warps, whatever the number of lanes */
+	uint64_t trigger_ns;          /* true time from which a dependent grid may start, at most end_ns */
+	char message[256]; /* for a fault: what, where (kernel, PTX line, block, thread, address); else empty */
 };
 
 /* Runs the grid to its end (see Threads above). Shape and resources are checked first. */

@@ -209,6 +209,7 @@ struct sim_domain {
 	uint64_t n_running_blocks;
 	uint64_t next_generation;
 	uint64_t end_time;
+	uint64_t n_executed;    /* instructions of the warps that have ended */
 	uint64_t trigger_time;  /* when the last block that did so far let dependents start */
 	enum sim_status status; /* not SIM_OK: it stopped at `now`, for the reason in `message` */
 	char message[256];

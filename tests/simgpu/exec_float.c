@@ -457,23 +457,45 @@ PLAIN_BINARY(add_plain_f64, double, a + b, bits_double(NAN_F64))
 PLAIN_BINARY(sub_plain_f64, double, a - b, bits_double(NAN_F64))
 PLAIN_BINARY(mul_plain_f64, double, a *b, bits_double(NAN_F64))
 
-HANDLER(fma_plain_f32)
-{
-	float *to = LANES_OF(float, warp, insn->o[0]);
-	const float *from_a = LANES_OF(const float, warp, insn->o[1]);
-	const float *from_b = LANES_OF(const float, warp, insn->o[2]);
-	const float *from_c = LANES_OF(const float, warp, insn->o[3]);
-
-	FOR_EACH_LANE(lane, mask)
-	{
-		float result = fmaf(from_a[lane], from_b[lane], from_c[lane]);
-
-		to[lane] = result == result ? result : bits_float(NAN_F32);
+#define PLAIN_FMA(name)                                                             \
+	HANDLER(name)                                                               \
+	{                                                                           \
+		float *to = LANES_OF(float, warp, insn->o[0]);                      \
+		const float *from_a = LANES_OF(const float, warp, insn->o[1]);      \
+		const float *from_b = LANES_OF(const float, warp, insn->o[2]);      \
+		const float *from_c = LANES_OF(const float, warp, insn->o[3]);      \
+                                                                                    \
+		FOR_LANES(mask, {                                                   \
+			float a = from_a[lane];                                     \
+			float b = from_b[lane];                                     \
+			float c = from_c[lane];                                     \
+			float result = __builtin_fmaf(a, b, c);                     \
+                                                                                    \
+			to[lane] = result == result ? result : bits_float(NAN_F32); \
+		});                                                                 \
 	}
+
+PLAIN_FMA(fma_plain_f32)
+
+#ifdef __x86_64__
+static bool host_has_fma(void)
+{
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-/* min and max of two or three, with .abs and the sign of the product. */
-HANDLER(min_max_f32)
+/* With the host's own instruction, which rounds as exactly as the library does. */
+__attribute__((target("avx2,fma"))) PLAIN_FMA(fma_host_f32)
+#else
+static bool host_has_fma(void)
+{
+	return false;
+}
+
+PLAIN_FMA(fma_host_f32)
+#endif
+
+	/* min and max of two or three, with .abs and the sign of the product. */
+	HANDLER(min_max_f32)
 {
 	enum float_op op = insn->op == PTX_OP_MIN ? OP_MIN : OP_MAX;
 	bool ftz = has_flag(insn, F(FTZ));
@@ -593,7 +615,7 @@ bool select_float_mul(struct ptx_insn *insn)
 bool select_fma(struct ptx_insn *insn)
 {
 	insn->cost = PTX_COST_ALU;
-	return select_rounded(insn, fma_handlers, fma_plain_f32, NULL);
+	return select_rounded(insn, fma_handlers, host_has_fma() ? fma_host_f32 : fma_plain_f32, NULL);
 }
 
 bool select_float_div(struct ptx_insn *insn)

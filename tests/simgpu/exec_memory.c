@@ -360,6 +360,48 @@ HANDLER(st_any)
 		warp->domain->has_achieved = true;
 }
 
+/* When all lanes' places are aligned and in one range, finds what turns an address into a host pointer. False says
+ * nothing: then each lane is looked at by itself, which also finds who is at fault. */
+static inline bool shared_lanes(const struct sim_warp *warp, const uint32_t *base, uint32_t displacement, uint32_t mask,
+				uint32_t bytes, uint64_t *ret_to_host)
+{
+	const struct sim_block *block = warp->block;
+	uint32_t limit = block->shared_bytes - bytes, bad = 0;
+
+	if (block->shared_bytes < bytes)
+		return false;
+	FOR_LANES(mask, {
+		uint32_t address = base[lane] + displacement;
+
+		bad |= (address & (bytes - 1)) | (uint32_t)(address > limit);
+	});
+	*ret_to_host = (uint64_t)(uintptr_t)block->shared;
+	return bad == 0;
+}
+
+static inline bool global_lanes(const struct sim_warp *warp, const uint64_t *base, uint64_t displacement, uint32_t mask,
+				uint32_t bytes, uint64_t *ret_to_host)
+{
+	const struct sim_range *range = sim_memory_recent(&warp->launch->device->memory, &warp->domain->cache,
+							  base[first_lane(mask)] + displacement);
+	uint64_t bad = 0, start, limit;
+
+	if (range == NULL || range->end - range->start < bytes)
+		return false;
+	start = range->start;
+	limit = range->end - start - bytes;
+	FOR_LANES(mask, {
+		uint64_t address = base[lane] + displacement;
+
+		bad |= (address & (bytes - 1)) | (uint64_t)(address - start > limit);
+	});
+	*ret_to_host = range->to_host;
+	return bad == 0;
+}
+
+#define lanes_of_PTX_M_GLOBAL global_lanes
+#define lanes_of_PTX_M_SHARED shared_lanes
+
 /* The everyday accesses: one element, register as wide as the type, a space of global addresses or a block's own. */
 #define FAST_ACCESS(suffix, T, BASE, space)                                                                          \
 	HANDLER(ld_##suffix)                                                                                         \
@@ -368,7 +410,17 @@ HANDLER(st_any)
 		const BASE *base = LANES_OF(const BASE, warp, insn->o[1]);                                           \
 		BASE displacement = (BASE)insn->displacement[0];                                                     \
 		T *values = LANES_OF(T, warp, *to);                                                                  \
+		uint64_t to_host;                                                                                    \
                                                                                                                      \
+		if (lanes_of_##space(warp, base, displacement, mask, sizeof(T), &to_host)) {                         \
+			FOR_LANES(mask, {                                                                            \
+				uint64_t at = (BASE)(base[lane] + displacement) + to_host;                           \
+                                                                                                                     \
+				values[lane] = __atomic_load_n((const T *)(uintptr_t)at, __ATOMIC_RELAXED);          \
+			});                                                                                          \
+			warp_note_load(warp, latency_of(insn));                                                      \
+			return;                                                                                      \
+		}                                                                                                    \
 		FOR_EACH_LANE(lane, mask)                                                                            \
 		{                                                                                                    \
 			const T *from =                                                                              \
@@ -386,7 +438,17 @@ HANDLER(st_any)
 		const BASE *base = LANES_OF(const BASE, warp, insn->o[0]);                                           \
 		BASE displacement = (BASE)insn->displacement[0];                                                     \
 		const T *values = LANES_OF(const T, warp, *what);                                                    \
+		uint64_t to_host;                                                                                    \
                                                                                                                      \
+		warp->domain->has_achieved = true;                                                                   \
+		if (lanes_of_##space(warp, base, displacement, mask, sizeof(T), &to_host)) {                         \
+			FOR_LANES(mask, {                                                                            \
+				uint64_t at = (BASE)(base[lane] + displacement) + to_host;                           \
+                                                                                                                     \
+				__atomic_store_n((T *)(uintptr_t)at, values[lane], __ATOMIC_RELAXED);                \
+			});                                                                                          \
+			return;                                                                                      \
+		}                                                                                                    \
 		FOR_EACH_LANE(lane, mask)                                                                            \
 		{                                                                                                    \
 			T *to = lane_pointer(warp, insn, lane, space, (BASE)(base[lane] + displacement), sizeof(T)); \
@@ -395,7 +457,6 @@ HANDLER(st_any)
 				return;                                                                              \
 			__atomic_store_n(to, values[lane], __ATOMIC_RELAXED);                                        \
 		}                                                                                                    \
-		warp->domain->has_achieved = true;                                                                   \
 	}
 
 FAST_ACCESS(global_32, uint32_t, uint64_t, PTX_M_GLOBAL)

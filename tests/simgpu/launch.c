@@ -131,6 +131,7 @@ static void collect_result(struct sim_launch_state *state)
 	for (uint32_t i = 0; i < state->n_domains; i++) {
 		const struct sim_domain *domain = &state->domains[i];
 
+		state->result->n_warp_instructions += domain->n_executed;
 		if (domain->end_time > end_time)
 			end_time = domain->end_time;
 		if (domain->trigger_time > trigger_time)

@@ -66,6 +66,18 @@ bool sim_memory_find(struct sim_memory *memory, uint64_t address, struct sim_ran
 /* Host pointer to [address, address + bytes) when it lies in one range, else NULL. Out of line: the cache missed. */
 void *sim_memory_lookup(struct sim_memory *memory, struct sim_range_cache *cache, uint64_t address, uint64_t bytes);
 
+/* The range that holds `address`, when it was found lately; else NULL, which says nothing. */
+static inline const struct sim_range *sim_memory_recent(struct sim_memory *memory, const struct sim_range_cache *cache,
+							uint64_t address)
+{
+	if (cache->generation != atomic_load_explicit(&memory->generation, memory_order_acquire))
+		return NULL;
+	for (unsigned int i = 0; i < SIM_RANGE_CACHE; i++)
+		if (address - cache->ranges[i].start < cache->ranges[i].end - cache->ranges[i].start)
+			return &cache->ranges[i];
+	return NULL;
+}
+
 static inline void *sim_memory_resolve(struct sim_memory *memory, struct sim_range_cache *cache, uint64_t address,
 				       uint64_t bytes)
 {

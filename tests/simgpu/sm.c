@@ -322,6 +322,7 @@ static bool end_warp(struct sim_domain *domain, struct sim_warp *warp)
 		block->end.time = time;
 	if (domain->launch->tells_truth)
 		tell_life(warp, SIM_TRUTH_WARP_END);
+	domain->n_executed += warp->n_executed;
 	block->n_live_warps--;
 	block_warp_ended(block, warp->cycle);
 	return block->n_live_warps > 0 || queue_push(domain, &block->end);
