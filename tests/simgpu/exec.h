@@ -195,6 +195,7 @@ enum sim_domain_stage {
 
 /* SMs whose events run in one order. */
 struct sim_domain {
+	uint64_t n_steps; /* against the launch's max_steps */
 	struct sim_launch_state *launch;
 	uint32_t first_sm; /* its only one, unless it is the only domain */
 

@@ -433,6 +433,13 @@ static bool run_event(struct sim_domain *domain, struct sim_event *event, enum d
 	}
 }
 
+static bool over_budget(struct sim_domain *domain)
+{
+	uint64_t max_steps = domain->launch->launch->max_steps;
+
+	return max_steps != 0 && (domain->n_queue == 0 || ++domain->n_steps > max_steps);
+}
+
 enum domain_stop domain_run(struct sim_domain *domain, uint64_t n_events)
 {
 	const struct sim_device *device = domain->launch->device;
@@ -446,6 +453,10 @@ enum domain_stop domain_run(struct sim_domain *domain, uint64_t n_events)
 			return DOMAIN_STOP_OVER;
 		if (atomic_load_explicit(&device->stopped, memory_order_relaxed)) {
 			domain_fail(domain, SIM_STOPPED, "");
+			return DOMAIN_STOP_OVER;
+		}
+		if (over_budget(domain)) {
+			domain_fail(domain, SIM_STOPPED, "more steps than allowed");
 			return DOMAIN_STOP_OVER;
 		}
 		if (domain->n_queue == 0)
