@@ -174,7 +174,7 @@ static uint32_t scan(struct warpspan_module *module, const struct warpspan_recor
 
 		if (open && tag == 0)
 			break;
-		if (module != NULL && site != last_site)
+		if (site != last_site)
 			warpspan_sites_note(module, site);
 		last_site = site;
 		if (size > words - i) {
@@ -186,6 +186,14 @@ static uint32_t scan(struct warpspan_module *module, const struct warpspan_recor
 	}
 	*ret_words = i;
 	return n;
+}
+
+/* A kernel of the program has destroyed `n` segments, or more. */
+static void note_overwritten(uint64_t n)
+{
+	warpspan_count(WARPSPAN_COUNTER_overwritten, n);
+	warpspan_log_once(WARPSPAN_LOG_WARN, "the memory of the records was overwritten, by a kernel that writes out "
+					     "of bounds; the records it hit are lost");
 }
 
 /* `bytes`: of the segment, as its header said when it was discovered; intact() has compared. */
@@ -205,8 +213,12 @@ static void emit(struct warpspan_context *context, const unsigned char *bytes, b
 	segment->state = closed ? WARPSPAN_SEGMENT_CLOSED : WARPSPAN_SEGMENT_OPEN;
 	room = (segment->segment_bytes - (uint32_t)sizeof(*segment)) / WARPSPAN_WORD_BYTES;
 	module = find_module(context, segment->module);
-	if (module != NULL)
-		warpspan_sites_note(module, segment->site);
+	if (module == NULL) {
+		/* Every module that records is known here, so this number is none of ours; nothing can be named. */
+		note_overwritten(1);
+		return;
+	}
+	warpspan_sites_note(module, segment->site);
 	words = closed && segment->words < room ? segment->words : room;
 	n_records = scan(module, records, words, !closed, &words);
 	stored.stored_words = words;
@@ -250,14 +262,6 @@ static CUresult copy(const struct walk *walk, uint64_t offset, size_t bytes)
 static const struct warpspan_segment *staged(const struct walk *walk, uint64_t window, uint64_t offset)
 {
 	return (const struct warpspan_segment *)(walk->arenas->staging + (offset - window));
-}
-
-/* A kernel of the program has destroyed `n` segments, or more. */
-static void note_overwritten(uint64_t n)
-{
-	warpspan_count(WARPSPAN_COUNTER_overwritten, n);
-	warpspan_log_once(WARPSPAN_LOG_WARN, "the memory of the records was overwritten, by a kernel that writes out "
-					     "of bounds; the records it hit are lost");
 }
 
 /* Whether the header still says what it said when the segment was discovered. State 0: not visible yet. */

@@ -74,6 +74,12 @@ int main(int argc, char **argv)
 		launch();
 		return 3;
 	}
+	if (strcmp(what, "refused") == 0) {
+		steps<2><<<1, 2000>>>(memory);
+		printf("guest: %s\n", cudaGetErrorString(cudaGetLastError()));
+		launch();
+		return 3;
+	}
 	if (strcmp(what, "many") == 0) {
 		steps<100><<<16, 64>>>(memory);
 		printf("guest: %s\n", cudaGetErrorString(cudaDeviceSynchronize()));

@@ -57,6 +57,7 @@ static const struct attack {
 	{ "length-odd", false, 2, 1, 97 },
 	{ "length-long", false, 2, 1, 0xfffffff0u },
 	{ "length-more", false, 2, 1, 0x10000u },
+	{ "module", false, 12, 1, 12345 },
 	{ "ones", false, 0, 16, 0xffffffffu },
 	{ "zeros", false, 0, 16, 0 },
 	{ "tickets-ones", true, 0, 2, 0xffffffffu },

@@ -246,10 +246,10 @@ static void memory_that_a_kernel_overwrites_is_left_out_and_counted(void **state
 		const char *what;
 		bool quick_is_whole; /* what came after is found as well */
 	} attacks[] = {
-		{ "nothing", true },     { "magic", true },     { "state", true },      { "length-0", true },
-		{ "length-16", true },   { "length-64", true }, { "length-odd", true }, { "length-long", true },
-		{ "length-more", true }, { "ones", true },      { "zeros", true },      { "tickets-ones", false },
-		{ "closed-ones", true },
+		{ "nothing", true },       { "magic", true },       { "state", true },      { "length-0", true },
+		{ "length-16", true },     { "length-64", true },   { "length-odd", true }, { "length-long", true },
+		{ "length-more", true },   { "module", true },      { "ones", true },       { "zeros", true },
+		{ "tickets-ones", false }, { "closed-ones", true },
 	};
 	const size_t n = sizeof(attacks) / sizeof(attacks[0]);
 	for (size_t round = 0; round < 2 * n; round++) {
@@ -279,6 +279,16 @@ static void memory_that_a_kernel_overwrites_is_left_out_and_counted(void **state
 		warpspan_model_destroy(model);
 		unlink(in_folder("c.wspan"));
 	}
+}
+
+static void a_launch_the_driver_refused_is_not_counted_as_one(void **state)
+{
+	struct run_result result;
+	run_shell("exec \"$0\" refused", "", &result);
+	assert_int_equal(result.exit_status, 3);
+	assert_holds(result.out, "guest: invalid");
+	assert_holds(result.err, " 1 launch, 32 records: ");
+	run_result_finish(&result);
 }
 
 /* --- WARPSPAN_KERNEL ---------------------------------------------------------------------------------------------- */
@@ -328,6 +338,7 @@ int main(int argc, char **argv)
 		T(a_stderr_that_nobody_reads_does_not_end_the_program),
 		T(a_limit_of_file_size_does_not_end_the_program),
 		T(a_context_lost_to_a_fault_is_counted),
+		T(a_launch_the_driver_refused_is_not_counted_as_one),
 		T(a_pattern_names_a_template_or_is_said_to_name_nothing),
 		T(memory_that_a_kernel_overwrites_is_left_out_and_counted),
 	};
