@@ -20,7 +20,8 @@
 
 static void attach_in_current(CUfunction function, CUcontext current)
 {
-	struct warpspan_kernel *kernel = warpspan_registry_find(function, current);
+	struct warpspan_kernel_numbers numbers;
+	struct warpspan_kernel *kernel = warpspan_registry_find(function, current, &numbers);
 
 	if (kernel == NULL)
 		kernel = warpspan_attach_for_later(function, current);

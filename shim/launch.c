@@ -14,7 +14,8 @@
 #include "session.h"
 #include "util.h"
 
-static struct warpspan_kernel *find_kernel(const struct warpspan_launch_view *view, CUstream stream)
+static struct warpspan_kernel *find_kernel(const struct warpspan_launch_view *view, CUstream stream,
+					   struct warpspan_kernel_numbers *ret_numbers)
 {
 	struct warpspan_kernel *kernel;
 	CUcontext current = NULL;
@@ -23,8 +24,13 @@ static struct warpspan_kernel *find_kernel(const struct warpspan_launch_view *vi
 		warpspan_count(WARPSPAN_COUNTER_no_context, 1);
 		return NULL;
 	}
-	kernel = warpspan_registry_find(view->function, current);
-	return kernel != NULL ? kernel : warpspan_attach(view->function, current, stream);
+	kernel = warpspan_registry_find(view->function, current, ret_numbers);
+	if (WARPSPAN_UNLIKELY(kernel == NULL)) {
+		kernel = warpspan_attach(view->function, current, stream);
+		if (kernel != NULL)
+			*ret_numbers = warpspan_kernel_numbers(kernel);
+	}
+	return kernel;
 }
 
 /* What launches of a kernel that is not ready count as. */
@@ -41,6 +47,7 @@ warpspan_ticket warpspan_launch_begin(const struct warpspan_launch_view *view)
 {
 	const CUstream stream = warpspan_capture_stream(view->stream, view->per_thread);
 	struct warpspan_kernel *kernel;
+	struct warpspan_kernel_numbers numbers;
 	struct warpspan_launch launch;
 	warpspan_ticket ticket;
 
@@ -52,20 +59,19 @@ warpspan_ticket warpspan_launch_begin(const struct warpspan_launch_view *view)
 		warpspan_count(WARPSPAN_COUNTER_capturing, 1);
 		return 0;
 	}
-	kernel = find_kernel(view, stream);
+	kernel = find_kernel(view, stream, &numbers);
 	if (kernel == NULL)
 		return 0;
-	/* Acquire pairs with the release in attach.c: what attached its module comes before the launch. */
-	if (!atomic_load_explicit(&kernel->ready, memory_order_acquire)) {
+	if (numbers.kernel == 0) {
 		warpspan_count(why_not(kernel), 1);
 		return 0;
 	}
 	launch = (struct warpspan_launch){
 		.begin_ns = warpspan_now_ns(),
 		.stream = (uint64_t)(uintptr_t)view->stream,
-		.kernel = kernel->number,
-		.module = kernel->module_number,
-		.context = kernel->context_number,
+		.kernel = numbers.kernel,
+		.module = numbers.module,
+		.context = numbers.context,
 		.thread = warpspan_thread_id(),
 		.shared_bytes = view->shared_bytes,
 		.api = view->api,
@@ -73,7 +79,7 @@ warpspan_ticket warpspan_launch_begin(const struct warpspan_launch_view *view)
 	for (unsigned i = 0; i < 3; i++) {
 		launch.grid[i] = view->grid[i];
 		launch.threads[i] = view->threads[i];
-		launch.cluster[i] = view->cluster[i] != 0 ? view->cluster[i] : kernel->cluster[i];
+		launch.cluster[i] = view->cluster[i] != 0 ? view->cluster[i] : numbers.cluster[i];
 	}
 	ticket = warpspan_host_log_begin_launch(&launch);
 	if (ticket == 0) {

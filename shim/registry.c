@@ -280,7 +280,12 @@ struct cache_slot {
 	_Atomic(CUfunction) function;
 	_Atomic(CUcontext) context;
 	_Atomic(struct warpspan_kernel *) kernel;
-} __attribute__((aligned(32)));
+	_Atomic uint32_t number, module_number, context_number;
+	_Atomic uint32_t cluster; /* CLUSTER_BITS for each dimension: a cluster has 16 blocks at most */
+} __attribute__((aligned(CACHE_LINE_BYTES)));
+
+#define CLUSTER_BITS 10u
+#define CLUSTER_MASK ((1u << CLUSTER_BITS) - 1)
 
 struct cache_table {
 	struct cache_table *before; /* the one it replaced */
@@ -300,7 +305,22 @@ static size_t hash_of(CUfunction function, CUcontext context)
 	return (size_t)(hash ^ hash >> 29);
 }
 
-struct warpspan_kernel *warpspan_registry_find(CUfunction function, CUcontext context)
+struct warpspan_kernel_numbers warpspan_kernel_numbers(const struct warpspan_kernel *kernel)
+{
+	struct warpspan_kernel_numbers numbers = { .kernel = 0 };
+
+	/* Acquire pairs with the release in attach.c: what attached its module, and its cluster, come before. */
+	if (!atomic_load_explicit(&kernel->ready, memory_order_acquire))
+		return numbers;
+	numbers = (struct warpspan_kernel_numbers){ .kernel = kernel->number,
+						    .module = kernel->module_number,
+						    .context = kernel->context_number };
+	memcpy(numbers.cluster, kernel->cluster, sizeof(numbers.cluster));
+	return numbers;
+}
+
+struct warpspan_kernel *warpspan_registry_find(CUfunction function, CUcontext context,
+					       struct warpspan_kernel_numbers *ret_numbers)
 {
 	/* Acquire pairs with the release that publishes a table. */
 	struct cache_table *now = atomic_load_explicit(&table, memory_order_acquire);
@@ -316,11 +336,18 @@ struct warpspan_kernel *warpspan_registry_find(CUfunction function, CUcontext co
 		const bool same = atomic_load_explicit(&slot->function, memory_order_relaxed) == function &&
 				  atomic_load_explicit(&slot->context, memory_order_relaxed) == context;
 		struct warpspan_kernel *kernel = atomic_load_explicit(&slot->kernel, memory_order_relaxed);
+		uint32_t cluster;
 
 		if (sequence == 0)
 			return NULL;
 		if (!same || slot_epoch != now_epoch)
 			continue;
+		ret_numbers->kernel = atomic_load_explicit(&slot->number, memory_order_relaxed);
+		ret_numbers->module = atomic_load_explicit(&slot->module_number, memory_order_relaxed);
+		ret_numbers->context = atomic_load_explicit(&slot->context_number, memory_order_relaxed);
+		cluster = atomic_load_explicit(&slot->cluster, memory_order_relaxed);
+		for (unsigned d = 0; d < 3; d++)
+			ret_numbers->cluster[d] = cluster >> (d * CLUSTER_BITS) & CLUSTER_MASK;
 		/* Pairs with the release fence of write_slot(): unchanged means all fields belong together. */
 		atomic_thread_fence(memory_order_acquire);
 		if ((sequence & 1) != 0 || atomic_load_explicit(&slot->sequence, memory_order_relaxed) != sequence)
@@ -334,12 +361,20 @@ static void write_slot(struct cache_slot *slot, CUfunction function, CUcontext c
 		       struct warpspan_kernel *kernel)
 {
 	const uint32_t sequence = atomic_load_explicit(&slot->sequence, memory_order_relaxed);
+	const struct warpspan_kernel_numbers numbers = warpspan_kernel_numbers(kernel);
+	uint32_t cluster = 0;
 
+	for (unsigned d = 0; d < 3; d++)
+		cluster |= (numbers.cluster[d] & CLUSTER_MASK) << (d * CLUSTER_BITS);
 	atomic_store_explicit(&slot->sequence, sequence + 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
 	atomic_store_explicit(&slot->function, function, memory_order_relaxed);
 	atomic_store_explicit(&slot->context, context, memory_order_relaxed);
 	atomic_store_explicit(&slot->kernel, kernel, memory_order_relaxed);
+	atomic_store_explicit(&slot->number, numbers.kernel, memory_order_relaxed);
+	atomic_store_explicit(&slot->module_number, numbers.module, memory_order_relaxed);
+	atomic_store_explicit(&slot->context_number, numbers.context, memory_order_relaxed);
+	atomic_store_explicit(&slot->cluster, cluster, memory_order_relaxed);
 	atomic_store_explicit(&slot->epoch, of_epoch, memory_order_relaxed);
 	atomic_store_explicit(&slot->sequence, sequence + 2, memory_order_release);
 }

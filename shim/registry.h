@@ -60,7 +60,6 @@ struct warpspan_module {
 	bool announced;                         /* collector: it is in the capture */
 };
 
-/* In one cache line, with all a launch needs: programs have thousands of kernels. */
 struct warpspan_kernel {
 	_Atomic(struct warpspan_kernel *) next; /* in order of number; set once */
 	struct warpspan_module *module;         /* NULL: of warpspan_not_instrumented only */
@@ -82,8 +81,18 @@ extern struct warpspan_kernel warpspan_not_instrumented;
 /* --- the cache: any thread, no lock, no allocation ------------------------------------------------------------------
  */
 
+/* What a launch is logged with. A copy of the kernel's, so that finding it touches one cache line. */
+struct warpspan_kernel_numbers {
+	uint32_t kernel; /* 0: the kernel was not ready when it was remembered */
+	uint32_t module, context;
+	uint32_t cluster[3];
+};
+
 /* What the function is in this context; NULL: not known. */
-struct warpspan_kernel *warpspan_registry_find(CUfunction function, CUcontext context);
+struct warpspan_kernel *warpspan_registry_find(CUfunction function, CUcontext context,
+					       struct warpspan_kernel_numbers *ret_numbers);
+/* What find gives for this kernel. */
+struct warpspan_kernel_numbers warpspan_kernel_numbers(const struct warpspan_kernel *kernel);
 
 /* The number of the live context with this handle, if it is recorded from; else 0. */
 uint32_t warpspan_registry_ready_context(CUcontext handle);

@@ -35,6 +35,35 @@ static struct warpspan_kernel *make_kernel(size_t context, CUdeviceptr address, 
 	return warpspan_registry_kernel(module, name);
 }
 
+static struct warpspan_kernel *find(CUfunction function, CUcontext context)
+{
+	struct warpspan_kernel_numbers numbers = { .kernel = 0 };
+	struct warpspan_kernel *kernel = warpspan_registry_find(function, context, &numbers);
+
+	/* As the kernel has them: none of the kernels here is ready but one. */
+	if (kernel != NULL && atomic_load(&kernel->ready))
+		assert_int_equal(numbers.kernel, kernel->number);
+	else
+		assert_int_equal(numbers.kernel, 0);
+	return kernel;
+}
+
+static void the_numbers_of_a_ready_kernel_are_found_with_it(void **state)
+{
+	struct warpspan_kernel *kernel = make_kernel(4, 0x500, "wanted_ready");
+	struct warpspan_kernel_numbers numbers;
+
+	kernel->cluster[1] = 16;
+	atomic_store(&kernel->ready, true);
+	warpspan_registry_remember(function(77), handle(4), warpspan_registry_epoch(), kernel);
+	assert_ptr_equal(find(function(77), handle(4)), kernel);
+	(void)warpspan_registry_find(function(77), handle(4), &numbers);
+	assert_int_equal(numbers.module, kernel->module->number);
+	assert_int_equal(numbers.context, kernel->module->context->number);
+	assert_int_equal(numbers.cluster[0], 1);
+	assert_int_equal(numbers.cluster[1], 16);
+}
+
 static void the_same_is_found_again(void **state)
 {
 	struct warpspan_kernel *kernel = make_kernel(1, 0x500, "_Z6wantedPf");
@@ -53,14 +82,14 @@ static void a_handle_is_known_in_its_context_and_epoch_only(void **state)
 	const uint32_t epoch = warpspan_registry_epoch();
 
 	warpspan_registry_remember(function(1), handle(1), epoch, kernel);
-	assert_ptr_equal(warpspan_registry_find(function(1), handle(1)), kernel);
-	assert_null(warpspan_registry_find(function(1), handle(2)));
-	assert_null(warpspan_registry_find(function(2), handle(1)));
+	assert_ptr_equal(find(function(1), handle(1)), kernel);
+	assert_null(find(function(1), handle(2)));
+	assert_null(find(function(2), handle(1)));
 	warpspan_registry_next_epoch();
-	assert_null(warpspan_registry_find(function(1), handle(1)));
+	assert_null(find(function(1), handle(1)));
 	/* What was found out before an unload is not remembered after it. */
 	warpspan_registry_remember(function(1), handle(1), epoch, kernel);
-	assert_null(warpspan_registry_find(function(1), handle(1)));
+	assert_null(find(function(1), handle(1)));
 }
 
 static void a_context_that_ended_is_another_with_the_same_handle(void **state)
@@ -124,8 +153,8 @@ static void many_handles_fit(void **state)
 	for (size_t i = 0; i < n; i++)
 		warpspan_registry_remember(function(i), handle(1), warpspan_registry_epoch(), kernels[i % 7]);
 	for (size_t i = 0; i < n; i++)
-		assert_ptr_equal(warpspan_registry_find(function(i), handle(1)), kernels[i % 7]);
-	assert_null(warpspan_registry_find(function(n), handle(1)));
+		assert_ptr_equal(find(function(i), handle(1)), kernels[i % 7]);
+	assert_null(find(function(n), handle(1)));
 }
 
 static void many_epochs_do_not_fill_it(void **state)
@@ -135,7 +164,7 @@ static void many_epochs_do_not_fill_it(void **state)
 	for (size_t i = 0; i < 20000; i++) {
 		warpspan_registry_next_epoch();
 		warpspan_registry_remember(function(i % 50), handle(1), warpspan_registry_epoch(), kernel);
-		assert_ptr_equal(warpspan_registry_find(function(i % 50), handle(1)), kernel);
+		assert_ptr_equal(find(function(i % 50), handle(1)), kernel);
 	}
 }
 
@@ -150,7 +179,7 @@ static void *look_up(void *unused)
 
 	while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
 		const size_t which = i++ % 64;
-		struct warpspan_kernel *found = warpspan_registry_find(function(which), handle(1));
+		struct warpspan_kernel *found = find(function(which), handle(1));
 
 		if (found != NULL && found != of_handle[which])
 			atomic_fetch_add(&n_wrong, 1);
@@ -196,6 +225,7 @@ int main(void)
 		cmocka_unit_test(many_handles_fit),
 		cmocka_unit_test(many_epochs_do_not_fill_it),
 		cmocka_unit_test(readers_never_find_another_kernel),
+		cmocka_unit_test(the_numbers_of_a_ready_kernel_are_found_with_it),
 	};
 
 	return cmocka_run_group_tests_name("registry", tests, NULL, NULL);
