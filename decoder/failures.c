@@ -437,7 +437,7 @@ bool failures_notes(const struct warpspan_model *model, const struct warpspan_st
 	note_counted(
 		out, columns, &told, n_ambiguous, "grid",
 		"shown without a launch: several fit. Grids of one shape were in flight on several streams at once, "
-		"or came from graphs, and their grid ids do not tell whose they are.");
+		"came from graphs, or others of them are missing, and their grid ids do not tell whose they are.");
 	note_counted(out, columns, &told, n_unknown, "grid",
 		     "seen on the device without a matching launch in the host's log.");
 	note_counted(out, columns, &told, model->n_repairs, "warp",

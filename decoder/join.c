@@ -13,10 +13,13 @@
  * only one set of such numbers explains the count, they correspond in order. Order is that of ids, where ids tell grids
  * apart. Otherwise it is that of starts, which is the order of the calls only within a stream, and across a
  * synchronisation of the context. Where launches of one shape were in flight on several streams between two of those,
- * none of them is joined: they are marked as ambiguous.
+ * none of them is joined: they are marked as ambiguous;
+ *   5. what is left, where no graphs were launched and no two threads launched at once: the gaps between ids, the
+ * shapes and the grids joined so far leave some of them but one place in the log.
  */
 #include "join.h"
 
+#include "align.h"
 #include "shape.h"
 
 #define SHIFTS_TRIED 64      /* candidates for the shift between ids and log */
@@ -413,7 +416,7 @@ static int join_by_shape(struct context *context, struct side *grids, size_t n_g
 	int result = pair ? list_events(context, hosts, n_hosts, more, &events) : WARPSPAN_OK;
 	for (size_t i = 0; i < n_grids && !pair; i++) {
 		struct warpspan_grid *grid = &launches->grids.items[grids[i].index];
-		grid->join = more ? WARPSPAN_JOIN_AMBIGUOUS : WARPSPAN_JOIN_NONE;
+		grid->join = more || n_hosts > n_grids ? WARPSPAN_JOIN_AMBIGUOUS : WARPSPAN_JOIN_NONE;
 		if (kernel != MAP_NONE && !more)
 			grid->kernel = kernel;
 	}
@@ -421,6 +424,88 @@ static int join_by_shape(struct context *context, struct side *grids, size_t n_g
 		result = pair_in_order(context, grids, events.items, n_grids);
 	free(events.items);
 	return result;
+}
+
+/* Did two threads of the program launch at the same time? Then the order of the log need not be that of the ids. */
+static bool threads_overlap(const struct launches *launches, const struct side *hosts, size_t n_hosts)
+{
+	uint64_t end_ns = 0; /* of the latest to return so far */
+	uint32_t thread = 0;
+	for (size_t i = 0; i < n_hosts; i++) {
+		const struct warpspan_launch *launch = &launches->log[hosts[i].index];
+		if (i > 0 && launch->thread != thread && launch->begin_ns < end_ns)
+			return true;
+		if (i == 0 || launch->end_ns >= end_ns) {
+			end_ns = launch->end_ns;
+			thread = launch->thread;
+		}
+	}
+	return false;
+}
+
+/* The place in the log of a launch that a grid was joined with. */
+static size_t place_of_host(const struct side *hosts, size_t n_hosts, uint32_t host)
+{
+	/* hosts are in the order of numbers, and so is the log */
+	size_t low = 0, high = n_hosts;
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		if (hosts[middle].index < host)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Rule 5, with both sides in order. */
+static int join_by_gaps(struct launches *launches, const struct side *grids, size_t n_grids, const struct side *hosts,
+			size_t n_hosts)
+{
+	struct align_grid *wanted = calloc(n_grids + 1, sizeof(*wanted));
+	struct shape *shapes = calloc(n_hosts + 1, sizeof(*shapes));
+	size_t *found = calloc(n_grids + 1, sizeof(*found));
+	int aligned = wanted != NULL && shapes != NULL && found != NULL ? 0 : -1;
+	for (size_t i = 0; i < n_hosts && aligned == 0; i++)
+		shapes[i] = hosts[i].shape;
+	for (size_t i = 0; i < n_grids && aligned == 0; i++) {
+		const struct warpspan_grid *grid = &launches->grids.items[grids[i].index];
+		wanted[i] =
+			(struct align_grid){ grids[i].shape, grid->grid_id,
+					     grid->host == WARPSPAN_NONE ? ALIGN_NONE
+									 : place_of_host(hosts, n_hosts, grid->host) };
+	}
+	if (aligned == 0)
+		aligned = align_grids(wanted, n_grids, shapes, n_hosts, found);
+	for (size_t i = 0; i < n_grids && aligned == 0; i++) {
+		if (found[i] == ALIGN_NONE || launches->grids.items[grids[i].index].host != WARPSPAN_NONE)
+			continue;
+		const struct event event = event_of_launch(launches, hosts[found[i]].index);
+		pair_up(launches, grids[i].index, &event, WARPSPAN_JOIN_ID);
+	}
+	free(wanted);
+	free(shapes);
+	free(found);
+	return aligned < 0 ? WARPSPAN_NO_MEMORY : WARPSPAN_OK;
+}
+
+/* The grids of a context that no other rule has placed. */
+static int join_rest(struct context *context, struct side *grids, size_t n_grids, struct side *hosts, size_t n_hosts)
+{
+	struct launches *launches = context->launches;
+	bool by_id = true, rest = false;
+	for (size_t i = 0; i < n_grids; i++) {
+		const struct warpspan_grid *grid = &launches->grids.items[grids[i].index];
+		by_id = by_id && grid->match == WARPSPAN_MATCH_GRID_ID;
+		rest = rest || grid->host == WARPSPAN_NONE;
+	}
+	if (!rest || !by_id || n_hosts == 0 || context->graph_launches.n > 0)
+		return WARPSPAN_OK;
+	qsort(grids, n_grids, sizeof(*grids), by_context_and_order);
+	qsort(hosts, n_hosts, sizeof(*hosts), by_context_and_order);
+	if (threads_overlap(launches, hosts, n_hosts))
+		return WARPSPAN_OK;
+	return join_by_gaps(launches, grids, n_grids, hosts, n_hosts);
 }
 
 static int join_context(struct context *context, struct side *grids, size_t n_grids, struct side *hosts, size_t n_hosts)
@@ -440,7 +525,7 @@ static int join_context(struct context *context, struct side *grids, size_t n_gr
 				       n_candidates);
 		at += n_alike;
 	}
-	return result;
+	return result == WARPSPAN_OK ? join_rest(context, grids, n_grids, hosts, n_hosts) : result;
 }
 
 /* The calls that concern a context, in order. `calls` are sorted by context and number. */

@@ -656,6 +656,63 @@ static void contexts_are_joined_each_on_its_own(void **state)
 	warpspan_model_destroy(model);
 }
 
+/* --- launches that were lost ------------------------------------------------------------------ */
+
+/* Launches of the shapes (blocks) 1, 2, 3, ... as given; those in `left` leave a grid. Between them and behind each of
+ * `others` a kernel that is in no log takes an id, too. */
+static struct warpspan_model *run_with_losses(const char *shapes, const char *left, const char *others,
+					      uint32_t n_grids, bool overlap)
+{
+	struct builder *b = with_kernels();
+	uint64_t id = 20;
+	for (size_t i = 0; shapes[i] != '\0'; i++) {
+		const uint32_t blocks = (uint32_t)(shapes[i] - '0');
+		builder_next_launch(b, overlap ? 10000 + 100 * i : 10000 * (i + 1), 64, overlap ? 1 + i % 2 : 1);
+		launch(b, 1 + blocks % 2, blocks);
+		if (left[i] == '+')
+			run_grid(b, id, blocks, SITE(blocks % 2), 1000 + 2000 * i);
+		id += others[i] == '+' ? 2 : 1;
+	}
+	builder_finish(b);
+	return load_and_destroy(b, n_grids);
+}
+
+static void a_lost_launch_does_not_unsettle_the_others(void **state)
+{
+	static const uint32_t numbers[] = { 1, 2, 4, 5, 6, 7 };
+	/* of the four of shape 1 the second is lost; 2, 4 and 3 occur once, and leave each of the others one place */
+	struct warpspan_model *model = run_with_losses("1214131", "++ ++++", "   +   ", 6, false);
+	for (uint32_t i = 0; i < 6; i++) {
+		expect_grid(model, i, i == 1 || i == 2 ? "k" : "u", numbers[i]);
+		assert_int_equal(model->grids[i].join, WARPSPAN_JOIN_ID);
+	}
+	warpspan_model_destroy(model);
+	/* 1 2 1 2 1, the first 1 and the last 2 lost: the first grid is no more than two ids before the last one */
+	model = run_with_losses("12121", " ++ +", "     ", 3, false);
+	for (uint32_t i = 0; i < 3; i++)
+		expect_grid(model, i, i == 0 ? "k" : "u", i < 2 ? i + 2 : 5);
+	warpspan_model_destroy(model);
+}
+
+static void a_lost_launch_among_equals_is_not_guessed(void **state)
+{
+	/* the id that is missing may be that of the lost one, or of the kernel in no log */
+	struct warpspan_model *model = run_with_losses("1111", "++ +", "  + ", 3, false);
+	for (uint32_t i = 0; i < 3; i++) {
+		expect_grid(model, i, "u", 0);
+		assert_int_equal(model->grids[i].join, WARPSPAN_JOIN_AMBIGUOUS);
+	}
+	warpspan_model_destroy(model);
+}
+
+static void launches_of_threads_at_once_are_not_in_order(void **state)
+{
+	struct warpspan_model *model = run_with_losses("1214131", "++ ++++", "   +   ", 6, true);
+	expect_grid(model, 0, "u", 0);
+	assert_int_equal(model->grids[0].join, WARPSPAN_JOIN_AMBIGUOUS);
+	warpspan_model_destroy(model);
+}
+
 /* --- kernels of several modules --------------------------------------------------------------- */
 
 /* `name` in a module of its own, launched once in a context and run there. */
@@ -769,6 +826,9 @@ int main(void)
 		cmocka_unit_test(constant_ids_of_different_shapes_are_different_launches),
 		cmocka_unit_test(a_recorder_opened_again_in_one_launch_does_not_split_it),
 		cmocka_unit_test(contexts_do_not_mix),
+		cmocka_unit_test(a_lost_launch_does_not_unsettle_the_others),
+		cmocka_unit_test(a_lost_launch_among_equals_is_not_guessed),
+		cmocka_unit_test(launches_of_threads_at_once_are_not_in_order),
 		cmocka_unit_test(kernels_that_only_their_module_tells_apart_are_one),
 		cmocka_unit_test(the_kernel_of_lost_warps_is_the_only_one_of_its_module),
 		cmocka_unit_test(a_context_nobody_described_is_damage_once),
