@@ -25,6 +25,7 @@ struct out_axis {
 	const struct warpspan_host_clock
 		*reference; /* of the device whose time the axis is; NULL: all stay as they are */
 	const struct warpspan_host_clock **clocks; /* by device; NULL: it has none */
+	uint32_t n_host_threads; /* that are drawn: all, or none where they could be anywhere beside the launches */
 };
 /* False: out of memory. out_axis_finish() in every case. */
 bool out_axis_init(struct out_axis *axis, const struct warpspan_model *model);

@@ -13,9 +13,38 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+/* A host clock known better than this is always drawn, however short the kernels are. */
+#define COARSE_ERROR_NS 1e6
+
 static int worth(const struct warpspan_host_clock *clock)
 {
 	return clock->bounded ? 2 : clock->agrees ? 1 : 0;
+}
+
+/* From the first grid's start to the last one's end. */
+static double grids_ns(const struct warpspan_model *model, uint32_t device)
+{
+	uint64_t first = UINT64_MAX, last = 0;
+
+	for (uint32_t i = 0; i < model->n_grids; i++) {
+		const struct warpspan_grid *grid = &model->grids[i];
+
+		if (grid->device != device)
+			continue;
+		first = grid->start_ns < first ? grid->start_ns : first;
+		last = grid->end_ns > last ? grid->end_ns : last;
+	}
+	return last > first ? (double)(last - first) : 0;
+}
+
+/* Whether a host call's place tells anything: not where the clocks do not agree, nor where their error is longer than
+ * all that happened on the device, as on a simulated one that takes a second for what it says took a microsecond. */
+static bool host_has_a_place(const struct out_axis *axis)
+{
+	const struct warpspan_host_clock *clock = axis->reference;
+
+	return !clock || (clock->agrees && (!clock->bounded || clock->error_ns <= COARSE_ERROR_NS ||
+					    clock->error_ns <= grids_ns(axis->model, clock->device)));
 }
 
 bool out_axis_init(struct out_axis *axis, const struct warpspan_model *model)
@@ -31,6 +60,7 @@ bool out_axis_init(struct out_axis *axis, const struct warpspan_model *model)
 		if (!axis->reference || worth(clock) > worth(axis->reference))
 			axis->reference = clock;
 	}
+	axis->n_host_threads = host_has_a_place(axis) ? model->n_host_threads : 0;
 	return true;
 }
 
@@ -89,7 +119,7 @@ uint64_t out_axis_start(const struct out_axis *axis)
 		first = out_axis_of_device(axis, device, first);
 		start = first < start ? first : start;
 	}
-	for (uint32_t i = 0; i < model->n_host_threads; i++) {
+	for (uint32_t i = 0; i < axis->n_host_threads; i++) {
 		const uint32_t slice = model->host_threads[i].first_slice;
 		const uint64_t at = out_axis_of_host(axis, model->host_slices[slice].begin_ns);
 		start = at < start ? at : start;
@@ -106,15 +136,10 @@ static void say_clock(const struct out_axis *axis, const struct warpspan_host_cl
 	if (clock->bounded)
 		snprintf(text, bytes, "within %s of device %" PRIu32 "'s clock", text_duration(error, clock->error_ns),
 			 ordinal);
-	else if (clock->agrees)
+	else
 		snprintf(text, bytes,
 			 "as late as the launches allow on device %" PRIu32
 			 "'s clock; it may have been earlier, by an unknown time",
-			 ordinal);
-	else
-		snprintf(text, bytes,
-			 "so that the first launch begins with its grid on device %" PRIu32
-			 ", whose clock does not measure the host's time; other distances mean nothing",
 			 ordinal);
 }
 
@@ -124,6 +149,12 @@ const char *out_axis_host_text(const struct out_axis *axis, char text[OUT_AXIS_B
 
 	if (!axis->reference) {
 		snprintf(text, OUT_AXIS_BYTES, "Host time as CLOCK_REALTIME: no launch is known on a device.");
+		return text;
+	}
+	if (axis->n_host_threads < axis->model->n_host_threads) {
+		snprintf(text, OUT_AXIS_BYTES, "Host calls are not drawn: %s.",
+			 axis->reference->agrees ? "their place is known less well than all kernels together are long"
+						 : "the device's clock does not measure the host's time");
 		return text;
 	}
 	say_clock(axis, axis->reference, where, sizeof(where));

@@ -378,7 +378,7 @@ static void put_launch_slice(struct writer *writer, uint32_t index, uint64_t pid
 	const uint64_t start_ns = out_axis_of_device(&writer->axis, grid->device, grid->start_ns);
 	at = put_times(at, writer, start_ns, out_axis_of_device(&writer->axis, grid->device, grid->end_ns));
 	end_event(writer, start, put_ids(at, pid, tid));
-	if (writer->host.has_arrow[index])
+	if (writer->axis.n_host_threads && writer->host.has_arrow[index])
 		put_arrow(writer, "f\",\"bp\":\"e", index, start_ns, pid, tid);
 }
 
@@ -444,9 +444,9 @@ static void put_host(struct writer *writer, uint64_t *tid)
 	const uint64_t pid = (uint64_t)model->n_grids + 1;
 	char name[OUT_NAME_BYTES];
 
-	if (model->n_host_threads)
+	if (writer->axis.n_host_threads)
 		put_name_and_order(writer, "process", pid, *tid, out_process_name(model, name), 0);
-	for (uint32_t i = 0; i < model->n_host_threads; i++, (*tid)++) {
+	for (uint32_t i = 0; i < writer->axis.n_host_threads; i++, (*tid)++) {
 		const struct warpspan_host_thread *thread = &model->host_threads[i];
 
 		put_name_and_order(writer, "thread", pid, *tid, out_thread_name(model, i, name), i);

@@ -391,10 +391,10 @@ static void put_host_tracks(struct writer *writer)
 	const struct warpspan_model *model = writer->model;
 	char name[OUT_NAME_BYTES], description[OUT_AXIS_BYTES];
 
-	if (model->n_host_threads)
+	if (writer->axis.n_host_threads)
 		put_track(writer, track_uuid(writer, LEVEL_HOST, 0), 0, 0, out_process_name(model, name),
 			  out_axis_host_text(&writer->axis, description));
-	for (uint32_t i = 0; i < model->n_host_threads; i++)
+	for (uint32_t i = 0; i < writer->axis.n_host_threads; i++)
 		put_track(writer, track_uuid(writer, LEVEL_THREAD, i), track_uuid(writer, LEVEL_HOST, 0), i,
 			  out_thread_name(model, i, name), NULL);
 }
@@ -505,7 +505,7 @@ static void put_launch(struct writer *writer, uint32_t index)
 	put_argument_uint(&event, ARGUMENT_WARPS, ANNOTATION_UINT, grid->n_warps);
 	put_argument_uint(&event, ARGUMENT_RECORDS, ANNOTATION_UINT, grid->n_records);
 	put_argument_uint(&event, ARGUMENT_LOST, ANNOTATION_UINT, grid->n_lost);
-	if (writer->host.has_arrow[index])
+	if (writer->axis.n_host_threads && writer->host.has_arrow[index])
 		put_flow(writer, &event, EVENT_ENDING_FLOWS, index);
 	put_edge(writer, out_axis_of_device(&writer->axis, grid->device, grid->start_ns), &event);
 	proto_init(&event, memory, sizeof(memory));
@@ -820,7 +820,7 @@ int warpspan_write_pftrace(const struct warpspan_model *model, struct sink *sink
 		put_clocks(&writer);
 		put_tracks(&writer);
 		put_sequence_start(&writer, HOST_SEQUENCE, false);
-		for (uint32_t i = 0; i < model->n_host_threads; i++)
+		for (uint32_t i = 0; i < writer.axis.n_host_threads; i++)
 			put_thread(&writer, &model->host_threads[i]);
 		put_sequence_start(&writer, LAUNCH_SEQUENCE, false);
 		for (uint32_t i = 0; i < model->n_grids; i++)

@@ -95,6 +95,15 @@ static enum grid_ids grid_ids_wanted(void)
 	return GRID_IDS_UNIQUE;
 }
 
+static bool host_time_wanted(void)
+{
+	const char *setting = getenv("SIMGPU_TIME");
+
+	if (setting && strcmp(setting, "host") != 0 && strcmp(setting, "virtual") != 0)
+		driver_note("SIMGPU_TIME: '%s' ignored; 'virtual' and 'host' are possible", setting);
+	return setting && strcmp(setting, "host") == 0;
+}
+
 static CUresult devices_create(void)
 {
 	struct sim_config config;
@@ -135,6 +144,8 @@ CUresult impl_cuInit(unsigned int Flags)
 
 		driver.is_quiet = quiet && strcmp(quiet, "1") == 0;
 		driver.grid_ids = grid_ids_wanted();
+		driver.follows_host = host_time_wanted();
+		driver.host_begin_ns = monotonic_ns();
 		result = devices_create();
 		if (result == CUDA_SUCCESS &&
 		    (atexit(driver_exit) != 0 || pthread_atfork(NULL, NULL, child_after_fork) != 0))

@@ -109,6 +109,8 @@ struct driver {
 	_Atomic bool is_dead;   /* process exit: every call answers CUDA_ERROR_DEINITIALIZED */
 	_Atomic bool is_forked; /* in a child of the process that initialised */
 	enum grid_ids grid_ids;
+	bool follows_host;      /* SIMGPU_TIME=host: simulated time never runs behind the host's clock, see stream.c */
+	uint64_t host_begin_ns; /* CLOCK_MONOTONIC at simulated time 0 */
 	bool is_quiet;
 	int n_devices;
 	struct device devices[MAX_DEVICES];
@@ -227,6 +229,8 @@ CUresult launch_prepare(CUfunction handle, struct context *context, const struct
 uint64_t grid_ids_take(struct device *device, uint64_t n);
 
 /* --- streams and operations (stream.c) --- */
+
+uint64_t monotonic_ns(void);
 
 enum {
 	QUEUE_DEPTH = 1024, /* operations a stream holds before an enqueue waits, as on a device */

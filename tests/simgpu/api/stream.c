@@ -8,6 +8,8 @@
  * duration follows from its inputs. A new thread starts at 0: what it was told by others it learns by waiting for
  * their work. Nothing reads a wall clock, so a program's timestamps do not depend on how the
  * machine schedules the workers, and a thread that only copies on a non-blocking stream of its own shifts nobody's.
+ * With SIMGPU_TIME=host that is given up for one axis with the host, as on a device: an operation starts no earlier
+ * than the wall clock at its enqueue, and is not done before the wall clock has reached its end.
  *
  * Order. A stream is a FIFO. Work on the legacy stream follows all earlier work of the context's blocking streams,
  * and theirs follows earlier legacy work. Edges only point to operations enqueued before (under stream_lock), so
@@ -29,6 +31,19 @@
 static pthread_mutex_t stream_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t op_done = PTHREAD_COND_INITIALIZER; /* for host threads; workers are woken one by one */
 static unsigned int n_running;                            /* operations on their workers now */
+
+uint64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t host_elapsed_ns(void)
+{
+	return monotonic_ns() - driver.host_begin_ns;
+}
 
 static bool is_dead(void)
 {
@@ -189,6 +204,18 @@ static void worker_await(struct stream *stream, struct op *before)
 	}
 }
 
+/* Until the wall clock has come to where simulated time is. */
+static void catch_up(uint64_t end_ns)
+{
+	uint64_t now_ns;
+
+	while (driver.follows_host && !is_dead() && (now_ns = host_elapsed_ns()) < end_ns) {
+		const uint64_t left_ns = end_ns - now_ns < 10000000u ? end_ns - now_ns : 10000000u;
+
+		(void)nanosleep(&(struct timespec){ .tv_nsec = (long)left_ns }, NULL);
+	}
+}
+
 /* Runs the head of the queue once its predecessors have ended; false when the process exits. stream_lock is held. */
 static bool worker_step(struct stream *stream)
 {
@@ -210,6 +237,7 @@ static bool worker_step(struct stream *stream)
 	n_running++;
 	pthread_mutex_unlock(&stream_lock);
 	result = op_run(op, fault, start_ns, &end_ns);
+	catch_up(end_ns);
 	pthread_mutex_lock(&stream_lock);
 	n_running--;
 	if (is_dead()) {
@@ -305,6 +333,8 @@ CUresult op_enqueue(struct stream *stream, struct op *op, uint64_t cost_ns, stru
 	if (stream->n_enqueued >= QUEUE_DEPTH)
 		thread->now_ns = MAX(thread->now_ns, stream->ends_ns[stream->n_enqueued % QUEUE_DEPTH]);
 	thread->now_ns += cost_ns;
+	if (driver.follows_host)
+		thread->now_ns = MAX(thread->now_ns, host_elapsed_ns());
 	op->earliest_ns = thread->now_ns;
 	op->stream = stream;
 	op->by_thread = thread->id;
