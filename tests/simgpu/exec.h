@@ -78,6 +78,7 @@ struct sim_frame {
 	uint32_t depth;
 	uint32_t id;
 	uint32_t mask;                  /* lanes that have not returned */
+	uint32_t stack_bytes;           /* registers and parameters per lane, of it and its callers */
 	uint32_t local_base, local_top; /* its local memory; the top moves with alloca */
 };
 

@@ -8,7 +8,9 @@
 #include "exec_ops.h"
 #include "module.h"
 
-#define MAX_CALL_DEPTH 512 /* a device's stack would have ended long before */
+/* Registers and parameters of nested calls, per lane: more than any stack of a device, and what the host can bear. */
+#define MAX_STACK_BYTES (2u << 20)
+#define MAX_CALL_DEPTH  512 /* a device's stack would have ended long before */
 
 HANDLER(nothing)
 {
@@ -155,9 +157,10 @@ static struct sim_frame *enter_frame(struct sim_warp *warp, const struct ptx_ins
 {
 	struct sim_frame *caller = warp->frame;
 	uint32_t local_base = (caller->local_top + 15) & ~15u;
+	uint32_t stack_bytes = caller->stack_bytes + target->params_bytes + target->registers_bytes / SIM_LANES;
 	struct sim_frame *frame;
 
-	if (caller->depth >= MAX_CALL_DEPTH) {
+	if (caller->depth >= MAX_CALL_DEPTH || stack_bytes > MAX_STACK_BYTES) {
 		warp_fault(warp, insn, first_lane(mask), SIM_ILLEGAL_ADDRESS, "calls nested too deeply in %.40s",
 			   target->name);
 		return NULL;
@@ -174,6 +177,7 @@ static struct sim_frame *enter_frame(struct sim_warp *warp, const struct ptx_ins
 	frame->return_pc = warp->pc;
 	frame->depth = caller->depth + 1;
 	frame->mask = mask;
+	frame->stack_bytes = stack_bytes;
 	frame->local_base = local_base;
 	frame->local_top = local_base + target->local_bytes;
 	for (uint32_t i = 0; i < call->n_arguments; i++)

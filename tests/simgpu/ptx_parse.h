@@ -108,9 +108,11 @@ struct ptx_parser {
 	char scratch[512];                  /* where ptx_append() points when out of memory */
 };
 
-#define PTX_MAX_DIMENSIONS  8
-#define PTX_MAX_LOCAL_BYTES (512u << 10)
-#define PTX_MAX_PARAM_BYTES (1u << 16) /* nvcc's own limit is 32764 */
+#define PTX_MAX_DIMENSIONS        8
+#define PTX_MAX_LOCAL_BYTES       (512u << 10)
+#define PTX_MAX_CONST_BYTES       (64u << 10)
+#define PTX_MAX_INITIALISED_BYTES (256u << 20) /* far above what anybody writes out */
+#define PTX_MAX_PARAM_BYTES       (1u << 16)   /* nvcc's own limit is 32764 */
 
 /* One declarator with the type in front of it: .align 8 .b8 name[2][3] */
 struct ptx_declaration {

@@ -338,6 +338,20 @@ static uint32_t variable_symbol(struct ptx_parser *parser, const struct ptx_decl
 	return index;
 }
 
+/* Constants have a bank of their own on a device; initial values are held here until they are written. */
+static bool size_allowed(struct ptx_parser *parser, const struct ptx_declaration *declaration,
+			 enum ptx_symbol_kind kind)
+{
+	bool initialised = ptx_at(parser, '=');
+
+	if ((kind != PTX_SYMBOL_CONST || declaration->bytes <= PTX_MAX_CONST_BYTES) &&
+	    (!initialised || declaration->bytes <= PTX_MAX_INITIALISED_BYTES))
+		return true;
+	ptx_error(parser, kind == PTX_SYMBOL_CONST ? SIM_INVALID_PTX : SIM_UNSUPPORTED_PTX, declaration->line,
+		  "'%.*s' is too large", ptx_token_width(&declaration->name), declaration->name.text);
+	return false;
+}
+
 /* A .global, .const or .shared statement, behind the space; several declarators may follow one type. */
 bool ptx_parse_variables(struct ptx_parser *parser, enum ptx_symbol_kind kind, bool is_extern)
 {
@@ -349,7 +363,7 @@ bool ptx_parse_variables(struct ptx_parser *parser, enum ptx_symbol_kind kind, b
 		struct ptx_symbol *symbol;
 		uint32_t index;
 
-		if (!ptx_parse_declarator(parser, &declaration))
+		if (!ptx_parse_declarator(parser, &declaration) || !size_allowed(parser, &declaration, kind))
 			return false;
 		index = variable_symbol(parser, &declaration, kind, is_extern);
 		if (index == UINT32_MAX)

@@ -79,6 +79,7 @@ struct sim_frame *frame_take(struct sim_warp *warp, const struct ptx_function *f
 	frame->depth = 0;
 	frame->id = warp->next_frame_id++;
 	frame->mask = 0;
+	frame->stack_bytes = 0;
 	frame->local_base = 0;
 	frame->local_top = function->local_bytes;
 	return frame;
