@@ -207,6 +207,7 @@ struct sim_domain {
 	uint64_t now;      /* time of the event that runs */
 	uint32_t n_polls;  /* looks at what others write, waits that timed out, sleeps: since the last pause for them */
 	bool has_achieved; /* a store, a read-modify-write, the end of a block: since polls were last looked at */
+	uint32_t n_idle_events;
 	uint64_t n_fruitless; /* polls since something was achieved */
 	uint64_t n_running_blocks;
 	uint64_t next_generation;

@@ -25,6 +25,8 @@
 #define BLOCK_INTERVAL_NS     2 /* between the starts of two clusters */
 #define POLLS_BEFORE_YIELD    2048
 #define POLLS_BEFORE_REST     1000000
+#define EVENTS_BEFORE_YIELD   4096 /* that neither achieved something nor polled: it may spin on plain loads */
+#define WORK_INSTRUCTIONS     64   /* of a warp without a poll: it computes, others may well wait for that */
 #define REST_NS               200000
 
 struct sim_sm {
@@ -369,8 +371,12 @@ static void note_polls(struct sim_domain *domain)
 		domain->has_achieved = false;
 		domain->n_polls = 0;
 		domain->n_fruitless = 0;
+		domain->n_idle_events = 0;
 	} else if (domain->n_polls >= POLLS_BEFORE_YIELD) {
 		give_way(domain);
+	} else if (++domain->n_idle_events >= EVENTS_BEFORE_YIELD) {
+		domain->n_idle_events = 0;
+		sched_yield();
 	}
 }
 
@@ -384,6 +390,8 @@ static void set_ready(struct sim_warp *warp, bool is_ready)
 
 static bool run_warp_event(struct sim_domain *domain, struct sim_warp *warp)
 {
+	uint64_t n_executed = warp->n_executed;
+	uint32_t n_polls = domain->n_polls;
 	enum warp_stop stop;
 
 	if (warp->wait == WAIT_MBARRIER) {
@@ -395,6 +403,10 @@ static bool run_warp_event(struct sim_domain *domain, struct sim_warp *warp)
 	}
 	set_ready(warp, true);
 	stop = warp_run(warp);
+	if (domain->n_polls == n_polls && warp->n_executed - n_executed >= WORK_INSTRUCTIONS) {
+		domain->n_polls = 0;
+		domain->n_fruitless = 0;
+	}
 	if (stop == WARP_STOP_REQUEUE)
 		return queue_push(domain, &warp->event);
 	set_ready(warp, false);

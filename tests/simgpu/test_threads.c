@@ -263,6 +263,50 @@ static void a_hang_on_many_threads_ends_when_the_device_stops(void **state)
 	}
 }
 
+static double seconds(clockid_t which)
+{
+	struct timespec now;
+
+	clock_gettime(which, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static void *stop_later(void *device)
+{
+	const struct timespec duration = { .tv_sec = 2 };
+
+	nanosleep(&duration, NULL);
+	sim_device_stop(device);
+	return NULL;
+}
+
+/* A kernel that waits for what nobody writes leaves the machine to others after a while. */
+static void a_kernel_that_only_polls_burns_no_core(void **state)
+{
+	static const char ptx[] =
+		KERNEL("", "L: ld.volatile.global.u32 %r5, [%rd11]; setp.eq.u32 %p1, %r5, 0; @%p1 bra L;");
+	struct sim_device *device = rig_device(NULL);
+	struct sim_module *module = rig_load(device, ptx);
+	uint64_t buffer = rig_alloc(device, 4 * N_WORDS);
+	double start = seconds(CLOCK_MONOTONIC), processor = seconds(CLOCK_PROCESS_CPUTIME_ID);
+	struct sim_result result;
+	pthread_t stopper;
+
+	(void)state;
+	assert_int_equal(pthread_create(&stopper, NULL, stop_later, device), 0);
+	result = rig_try(device, module, 4, N_THREADS, (uint64_t[4]){ buffer, buffer });
+	assert_int_equal(pthread_join(stopper, NULL), 0);
+	assert_int_equal(result.status, SIM_STOPPED);
+#ifndef __SANITIZE_THREAD__ /* with it the while takes longer than the test */
+	assert_true(seconds(CLOCK_PROCESS_CPUTIME_ID) - processor < 0.7 * (seconds(CLOCK_MONOTONIC) - start));
+#else
+	(void)start;
+	(void)processor;
+#endif
+	sim_module_unload(module);
+	sim_device_destroy(device);
+}
+
 struct job {
 	const char *ptx;
 	uint32_t n_threads;
@@ -307,6 +351,7 @@ int main(void)
 		cmocka_unit_test(results_and_clocks_are_those_of_one_thread),
 		cmocka_unit_test(the_first_failure_in_simulated_time_stands),
 		cmocka_unit_test(a_hang_on_many_threads_ends_when_the_device_stops),
+		cmocka_unit_test(a_kernel_that_only_polls_burns_no_core),
 		cmocka_unit_test(concurrent_launches_share_the_threads),
 	};
 
