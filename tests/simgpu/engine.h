@@ -152,12 +152,12 @@ struct sim_launch {
 	uint32_t dynamic_shared_bytes;
 	bool is_cooperative; /* gives the grid the workspace that a barrier across it needs; the caller has checked that
 				all blocks can be resident at once */
-	/* 0 = no limit: else a grid that needs more steps, of at most 64 instructions of a warp, or that hangs, ends with
-	 * SIM_STOPPED. For tests with programs nobody has read. */
+	/* 0 = no limit: else a grid that needs more steps, of at most 64 instructions of a warp, or that hangs, ends
+	 * with SIM_STOPPED. For tests with programs nobody has read. */
 	uint64_t max_steps;
-	const void *params;  /* the parameter block, params_bytes long */
-	uint64_t grid_id;    /* %gridid */
-	uint64_t start_ns;   /* true time at which the first block may start */
+	const void *params;           /* the parameter block, params_bytes long */
+	uint64_t grid_id;             /* %gridid */
+	uint64_t start_ns;            /* true time at which the first block may start */
 	uint64_t dependencies_end_ns; /* of a grid that starts before its predecessors end: when they do, which
 					 griddepcontrol.wait waits for; else 0 */
 };

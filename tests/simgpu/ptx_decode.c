@@ -668,8 +668,12 @@ static bool parse_opcode(struct decoder *decoder)
 	}
 	decoder->opcode_end = end;
 	if (!supported) {
-		size_t length = (size_t)(end - decoder->start.text);
+		size_t length;
 
+		/* As it is written: what is not an instruction may have modifiers that are no words ('tex.2d'). */
+		while (end < parser->lexer.end && strchr(" \t\r\n;{}[]", *end) == NULL)
+			end++;
+		length = (size_t)(end - decoder->start.text);
 		ptx_error(parser, SIM_UNSUPPORTED_PTX, decoder->start.line, "instruction '%.*s' is not supported",
 			  length > 80 ? 80 : (int)length, decoder->start.text);
 		return false;
