@@ -259,9 +259,8 @@ __device__ __forceinline__ struct warpspan_segment *reserve_segment(const struct
 			return segment;
 		}
 		if (fits) {
-			segment->magic = WARPSPAN_SEGMENT_MAGIC;
-			segment->state = WARPSPAN_SEGMENT_VOID;
-			segment->segment_bytes = bytes;
+			*reinterpret_cast<uint4 *>(segment) =
+				make_uint4(WARPSPAN_SEGMENT_MAGIC, WARPSPAN_SEGMENT_VOID, bytes, open_site);
 			__threadfence();
 		}
 		add(&arena->closed, 1);

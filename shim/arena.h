@@ -69,6 +69,7 @@ struct warpspan_arenas {
 	size_t staging_bytes;
 	bool staging_pinned;
 	struct warpspan_loss losses[WARPSPAN_N_LOSSES]; /* as last written to the capture */
+	bool losses_overwritten;                        /* the device's table is no longer believed */
 };
 
 /* Takes the memory in the current context, zeroes it and fills in the control block. Thread: the one that launches; it

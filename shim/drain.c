@@ -507,6 +507,20 @@ static CUresult drain_side(struct walk *walk, struct warpspan_drain_result *foun
 
 /* --- one context -------------------------------------------------------------------------------------------------- */
 
+/* More than a device makes in a year: beyond, the table was overwritten. */
+#define MOST_LOST (1ull << 56)
+
+/* Whether an entry can have become what it is: counters only grow, and a key stays. */
+static bool believable(const struct warpspan_context *context, const struct warpspan_loss *before,
+		       const struct warpspan_loss *now)
+{
+	if (now->key != WARPSPAN_LOSS_REST_KEY && find_module(context, (uint32_t)(now->key >> 32)) == NULL)
+		return false;
+	return (before->key == 0 || before->key == now->key) && now->warps >= before->warps &&
+	       now->records >= before->records && now->warps < MOST_LOST && now->records < MOST_LOST &&
+	       now->most_words >= before->most_words && now->most_records >= before->most_records;
+}
+
 static CUresult write_losses(struct warpspan_context *context)
 {
 	struct warpspan_arenas *arenas = context->arenas;
@@ -517,6 +531,16 @@ static CUresult write_losses(struct warpspan_context *context)
 
 	if (result != CUDA_SUCCESS || memcmp(losses, arenas->losses, sizeof(losses)) == 0)
 		return result;
+	for (unsigned i = 0; i < WARPSPAN_N_LOSSES && losses[i].key != 0; i++) {
+		if (!believable(context, &arenas->losses[i], &losses[i])) {
+			/* What was believed of this table stays in the capture; the rest of the session adds nothing.
+			 */
+			if (!arenas->losses_overwritten)
+				note_overwritten(1);
+			arenas->losses_overwritten = true;
+			return result;
+		}
+	}
 	while (head.n_losses < WARPSPAN_N_LOSSES && losses[head.n_losses].key != 0) {
 		const struct warpspan_loss *now = &losses[head.n_losses];
 		const struct warpspan_loss *before = &arenas->losses[head.n_losses];
