@@ -25,7 +25,7 @@
 
 #define TURN_PATIENCE_NS (10 * WARPSPAN_NS_PER_S)
 
-/* --- turns -------------------------------------------------------------------------------------------------------- */
+/* --- turns ------------------------------------------------------------------------------------ */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t freed = PTHREAD_COND_INITIALIZER;
@@ -53,7 +53,7 @@ static void give_turn(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* --- the symbol --------------------------------------------------------------------------------------------------- */
+/* --- the symbol ------------------------------------------------------------------------------- */
 
 struct symbol {
 	CUfunction function; /* in the current context; of a CUkernel: NULL where the library route was taken */
@@ -133,7 +133,7 @@ static void find_cluster(CUfunction function, const struct symbol *symbol, struc
 	memcpy(kernel->cluster, cluster, sizeof(cluster));
 }
 
-/* --- context and module ------------------------------------------------------------------------------------------- */
+/* --- context and module ----------------------------------------------------------------------- */
 
 /* Returns why the context cannot be recorded from, or N_COUNTERS when it can. */
 static enum warpspan_counter prepare_context(struct warpspan_context *context)
@@ -218,7 +218,7 @@ static void attach_selected(struct warpspan_module *module)
 	}
 }
 
-/* --- first sight -------------------------------------------------------------------------------------------------- */
+/* --- first sight ------------------------------------------------------------------------------ */
 
 /* The module has our symbol: the kernel, its module attached if it is to be. NULL: no memory, or no device. */
 static struct warpspan_kernel *register_kernel(CUfunction function, CUcontext current, const struct symbol *symbol)

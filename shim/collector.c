@@ -34,7 +34,7 @@
 /* Counters go into the file this often while they change. */
 #define COUNTERS_NS (1 * WARPSPAN_NS_PER_S)
 
-/* --- waking ------------------------------------------------------------------------------------------------------- */
+/* --- waking ----------------------------------------------------------------------------------- */
 
 enum sleep {
 	AWAKE,
@@ -77,7 +77,7 @@ static void nap(uint32_t heard, uint64_t ns, uint64_t calls_seen)
 	atomic_store_explicit(&sleeping, AWAKE, memory_order_seq_cst);
 }
 
-/* --- requests ----------------------------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -131,7 +131,7 @@ void warpspan_collector_retire(struct warpspan_context *context)
 	atomic_store_explicit(&context->retiring, true, memory_order_release);
 }
 
-/* --- the loop ----------------------------------------------------------------------------------------------------- */
+/* --- the loop --------------------------------------------------------------------------------- */
 
 static bool enter(struct warpspan_context *context)
 {

@@ -44,8 +44,7 @@
 
 static struct warpspan_drain_totals totals;
 
-/* --- the chunk of segments being gathered ---------------------------------------------------------------------------
- */
+/* --- the chunk of segments being gathered ----------------------------------------------------- */
 
 static struct {
 	unsigned char *bytes;
@@ -127,7 +126,7 @@ static void flush(struct warpspan_context *context)
 	chunk.n_records = 0;
 }
 
-/* --- one segment -------------------------------------------------------------------------------------------------- */
+/* --- one segment ------------------------------------------------------------------------------ */
 
 /* Modules by number, the last one seen of each slot: segments of a few modules alternate. */
 #define N_RECENT_MODULES 256u
@@ -243,7 +242,7 @@ static void emit(struct warpspan_context *context, const unsigned char *bytes, b
 		flush(context);
 }
 
-/* --- one arena ---------------------------------------------------------------------------------------------------- */
+/* --- one arena -------------------------------------------------------------------------------- */
 
 struct walk {
 	struct warpspan_context *context;
@@ -505,7 +504,7 @@ static CUresult drain_side(struct walk *walk, struct warpspan_drain_result *foun
 	return result != CUDA_SUCCESS ? result : walk_new(walk, used);
 }
 
-/* --- one context -------------------------------------------------------------------------------------------------- */
+/* --- one context ------------------------------------------------------------------------------ */
 
 /* More than a device makes in a year: beyond, the table was overwritten. */
 #define MOST_LOST (1ull << 56)

@@ -47,7 +47,7 @@ static void store_real(enum warpspan_hook hook, void *real)
 	}
 }
 
-/* --- stubs -------------------------------------------------------------------------------------------------------- */
+/* --- stubs ------------------------------------------------------------------------------------ */
 
 /* A wrapper was called that nobody looked up: by a program linked with libcuda, or one whose lookup we missed. NULL:
  * no driver is loaded (asked again next time). */
@@ -82,8 +82,7 @@ struct warpspan_real warpspan_real = {
 #include "hooks.def"
 };
 
-/* --- tables ----------------------------------------------------------------------------------------------------------
- */
+/* --- tables ----------------------------------------------------------------------------------- */
 
 static bool is_launch(enum warpspan_hook hook)
 {

@@ -80,7 +80,7 @@ bool warpspan_host_log_init(void)
 	return true;
 }
 
-/* --- appending ---------------------------------------------------------------------------------------------------- */
+/* --- appending -------------------------------------------------------------------------------- */
 
 static uint64_t state_of(uint64_t position, enum phase phase)
 {
@@ -202,7 +202,7 @@ uint64_t warpspan_host_log_begun(void)
 	return n;
 }
 
-/* --- taking ------------------------------------------------------------------------------------------------------- */
+/* --- taking ----------------------------------------------------------------------------------- */
 
 enum readiness {
 	EMPTY,       /* nothing in the lane, or what began too late */

@@ -23,7 +23,7 @@ static bool is_live(const struct warpspan_context *context)
 	return state == WARPSPAN_CONTEXT_READY || state == WARPSPAN_CONTEXT_FAILED || state == WARPSPAN_CONTEXT_NEW;
 }
 
-/* --- contexts ----------------------------------------------------------------------------------------------------- */
+/* --- contexts --------------------------------------------------------------------------------- */
 
 /* Drains the context and keeps the collector out of it. */
 static void close_context(struct warpspan_context *context, bool certain)
@@ -95,7 +95,7 @@ void warpspan_lifetime_after_primary(CUdevice device, bool certain, bool ended)
 			reopen_context(context, ended);
 }
 
-/* --- modules ------------------------------------------------------------------------------------------------------ */
+/* --- modules ---------------------------------------------------------------------------------- */
 
 /* Whether the library's module in the current context is this one. */
 static bool holds_module(CUlibrary library, const struct warpspan_module *module)

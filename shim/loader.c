@@ -40,7 +40,7 @@ void warpspan_loader_resolve(void);
 void *warpspan_loader_dlsym(void *handle, const char *name, const void *caller);
 void *warpspan_loader_dlvsym(void *handle, const char *name, const char *version, const void *caller);
 
-/* --- text without libc -------------------------------------------------------------------------------------------- */
+/* --- text without libc ------------------------------------------------------------------------ */
 
 static bool same(const char *a, const char *b)
 {
@@ -70,8 +70,7 @@ static const char *last_part(const char *path)
 	return part;
 }
 
-/* --- the first real function -----------------------------------------------------------------------------------------
- */
+/* --- the first real function ------------------------------------------------------------------ */
 
 struct symbol_table {
 	const ElfW(Sym) * symbols;
@@ -226,8 +225,7 @@ const char *warpspan_loader_other_hooker(void)
 												      : info.dli_fname;
 }
 
-/* --- the driver ------------------------------------------------------------------------------------------------------
- */
+/* --- the driver ------------------------------------------------------------------------------- */
 
 #define DRIVER_SONAME        "libcuda.so.1"
 #define DRIVER_SONAME_PREFIX "libcuda.so"
@@ -280,7 +278,7 @@ void *warpspan_loader_find_driver(const char *name, const void *not_this)
 	return found != not_this ? found : NULL;
 }
 
-/* --- lookups the stubs hand over ---------------------------------------------------------------------------------- */
+/* --- lookups the stubs hand over -------------------------------------------------------------- */
 
 int warpspan_loader_wanted(const char *name)
 {

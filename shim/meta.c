@@ -77,7 +77,7 @@ static void end(struct object *object, const char *key)
 	warpspan_output_meta(key, object->json);
 }
 
-/* --- session ------------------------------------------------------------------------------------------------------ */
+/* --- session ---------------------------------------------------------------------------------- */
 
 /* As much of a command line as is worth keeping. */
 #define COMMAND_BYTES 8192
@@ -154,7 +154,7 @@ void warpspan_meta_session(const struct warpspan_settings *settings, unsigned se
 	end(&object, "session");
 }
 
-/* --- what launches refer to --------------------------------------------------------------------------------------- */
+/* --- what launches refer to ------------------------------------------------------------------- */
 
 static int attribute(CUdevice device, CUdevice_attribute which)
 {

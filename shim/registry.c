@@ -245,8 +245,7 @@ struct warpspan_kernel *warpspan_registry_kernel(struct warpspan_module *module,
 	return kernel;
 }
 
-/* --- primary contexts ------------------------------------------------------------------------------------------------
- */
+/* --- primary contexts ------------------------------------------------------------------------- */
 
 /* As many devices as a machine has; beyond, the primary context is not known and all of a device's are taken for it. */
 #define N_DEVICES 64
@@ -474,7 +473,7 @@ void warpspan_registry_next_epoch(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* --- ends --------------------------------------------------------------------------------------------------------- */
+/* --- ends ------------------------------------------------------------------------------------- */
 
 void warpspan_registry_end_context(struct warpspan_context *context)
 {

@@ -78,8 +78,7 @@ struct warpspan_kernel {
 /* The answer for every function whose module has no warpspan_ctx. */
 extern struct warpspan_kernel warpspan_not_instrumented;
 
-/* --- the cache: any thread, no lock, no allocation ------------------------------------------------------------------
- */
+/* --- the cache: any thread, no lock, no allocation -------------------------------------------- */
 
 /* What a launch is logged with. A copy of the kernel's, so that finding it touches one cache line. */
 struct warpspan_kernel_numbers {
@@ -97,8 +96,7 @@ struct warpspan_kernel_numbers warpspan_kernel_numbers(const struct warpspan_ker
 /* The number of the live context with this handle, if it is recorded from; else 0. */
 uint32_t warpspan_registry_ready_context(CUcontext handle);
 
-/* --- changes: any thread; short lock, never held across a call of CUDA -----------------------------------------------
- */
+/* --- changes: any thread; short lock, never held across a call of CUDA ------------------------ */
 
 /* The epoch to pass to warpspan_registry_remember(); taken before the driver is asked. */
 uint32_t warpspan_registry_epoch(void);

@@ -35,8 +35,7 @@ static const char *const sonames[N_RUNTIMES] = {
 #include "runtime_versions.def"
 };
 
-/* --- the real functions ----------------------------------------------------------------------------------------------
- */
+/* --- the real functions ----------------------------------------------------------------------- */
 
 /* NULL: not found, which a caller that got here through its runtime's symbol cannot meet. */
 static void *find_real(enum runtime runtime, const char *name)
@@ -68,7 +67,7 @@ static void *real_function(_Atomic(void *) *cache, enum runtime runtime, const c
 	return real;
 }
 
-/* --- what a launch is, where the driver's door does not see it ---------------------------------------------------- */
+/* --- what a launch is, where the driver's door does not see it -------------------------------- */
 
 static bool bypassed(void)
 {
@@ -169,7 +168,7 @@ static void view_launch_ex_ptsz(struct warpspan_runtime_call *call, enum runtime
 	record_ex(call, runtime, config, function, true);
 }
 
-/* --- the wrappers ------------------------------------------------------------------------------------------------- */
+/* --- the wrappers ----------------------------------------------------------------------------- */
 
 static bool enter(struct warpspan_runtime_call *call)
 {

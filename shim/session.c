@@ -74,7 +74,7 @@ bool warpspan_session_selects(const char *demangled)
 	return warpspan_pattern_list_matches(settings.kernel, demangled);
 }
 
-/* --- waking ------------------------------------------------------------------------------------------------------- */
+/* --- waking ----------------------------------------------------------------------------------- */
 
 static void at_exit(void);
 
@@ -129,7 +129,7 @@ bool warpspan_session_wake(void)
 	return good;
 }
 
-/* --- beginning ---------------------------------------------------------------------------------------------------- */
+/* --- beginning -------------------------------------------------------------------------------- */
 
 static void complain(void *unused, const char *text)
 {
@@ -185,7 +185,7 @@ bool warpspan_session_begin(void)
 	return active;
 }
 
-/* --- waiting for the device --------------------------------------------------------------------------------------- */
+/* --- waiting for the device ------------------------------------------------------------------- */
 
 #define MOST_CONTEXTS 64u
 
@@ -278,7 +278,7 @@ static bool quiesce_all(void)
 	return n == 0 || warpspan_session_quiesce(contexts, n, EXIT_PATIENCE_NS);
 }
 
-/* --- the end ------------------------------------------------------------------------------------------------------ */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 /* The smallest buffer and room per warp under which everything seen would have fitted, even undrained. For sessions
  * that are not decoded at their end; otherwise the decoder says it. */

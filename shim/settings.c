@@ -205,7 +205,7 @@ bool warpspan_setting_valid(const struct warpspan_setting_info *info, const char
 	return false;
 }
 
-/* --- what is near ------------------------------------------------------------------------------------------------- */
+/* --- what is near ----------------------------------------------------------------------------- */
 
 unsigned warpspan_edit_distance(const char *a, const char *b)
 {

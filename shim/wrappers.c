@@ -40,7 +40,7 @@ static void leave(void)
 	warpspan_thread.depth = 0;
 }
 
-/* --- before and after --------------------------------------------------------------------------------------------- */
+/* --- before and after ------------------------------------------------------------------------- */
 
 #define before_nothing(...) ((void)0)
 #define after_nothing(...)  ((void)0)
@@ -219,7 +219,7 @@ static void before_launch_kernel_ex_ptsz(struct call *call, const CUlaunchConfig
 
 #define after_launch(call, result, ...) warpspan_launch_end((call)->ticket, (int32_t)(result))
 
-/* --- captures and graphs ------------------------------------------------------------------------------------------ */
+/* --- captures and graphs ---------------------------------------------------------------------- */
 
 #define after_begin_capture(call, result, ...) ((result) == CUDA_SUCCESS ? warpspan_capture_begun() : (void)0)
 
@@ -293,7 +293,7 @@ static void begin_graph_launch(struct call *call, CUgraphExec exec, CUstream str
 #define before_graph_launch_ptsz(call, exec, stream) begin_graph_launch(call, exec, stream, true)
 #define after_graph_launch(call, result, ...)        warpspan_host_call_end((call)->ticket, result)
 
-/* --- waits and copies --------------------------------------------------------------------------------------------- */
+/* --- waits and copies ------------------------------------------------------------------------- */
 
 static void begin_call(struct call *call, enum warpspan_host_call_kind kind, CUstream stream, uint64_t amount)
 {
@@ -313,7 +313,7 @@ static void sync_done(const struct call *call, CUresult result)
 }
 #define after_sync(call, result, ...) sync_done(call, result)
 
-/* --- the wrappers ------------------------------------------------------------------------------------------------- */
+/* --- the wrappers ----------------------------------------------------------------------------- */
 
 #define UNPACK(...)      __VA_ARGS__
 #define APPLY(step, ...) step(__VA_ARGS__)

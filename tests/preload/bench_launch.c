@@ -70,7 +70,7 @@ static double least_ns(void (*run)(uintptr_t), uintptr_t handle)
 	return least;
 }
 
-/* --- two threads -------------------------------------------------------------------------------------------------- */
+/* --- two threads ------------------------------------------------------------------------------ */
 
 #define N_PAIRS 150u
 
@@ -147,7 +147,7 @@ static double least_of_two_ns(void)
 	return least;
 }
 
-/* --- the table ---------------------------------------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------------------- */
 
 enum { BARE_NS, RECORDING_NS, TWO_NS, AMONG_MANY_NS, MANY_NS, N_FIGURES };
 

@@ -177,7 +177,7 @@ static void driver_records(const char *mode, unsigned n_launches)
 	program_records(DRIVER, PTX, mode, n_launches);
 }
 
-/* --- doors -------------------------------------------------------------------------------------------------------- */
+/* --- doors ------------------------------------------------------------------------------------ */
 
 static void records_every_way(int program)
 {
@@ -232,7 +232,7 @@ static void T13_a_runtime_past_the_drivers_door_launches_each_once(void **state)
 	free(said);
 }
 
-/* --- one route each: who takes it is in route.c ------------------------------------------------------------------- */
+/* --- one route each: who takes it is in route.c ----------------------------------------------- */
 
 static void a_program_that_looks_every_name_up_is_seen(void **state)
 {
@@ -270,7 +270,7 @@ static void the_runtimes_answer_for_a_driver_function_is_ours(void **state)
 	records(GRAPHS, "entry", 2);
 }
 
-/* --- many of a kind ----------------------------------------------------------------------------------------------- */
+/* --- many of a kind --------------------------------------------------------------------------- */
 
 static void the_threads_stream_by_its_handle_is_recorded(void **state)
 {
@@ -332,7 +332,7 @@ static void several_devices_are_recorded_at_once(void **state)
 	free(said);
 }
 
-/* --- graphs ------------------------------------------------------------------------------------------------------- */
+/* --- graphs ----------------------------------------------------------------------------------- */
 
 /* The program's graphs ran `n_grids` kernels in `n_replays` launches of graphs, and besides launched `n_launches`. */
 static void graphs_record(int program, const char *mode, unsigned n_launches, unsigned n_replays, unsigned n_grids)
@@ -412,7 +412,7 @@ static void kernels_a_graph_was_given_later_record(void **state)
 	graphs_record(DRIVER, "update", 0, 3, 3);
 }
 
-/* --- what else the host did --------------------------------------------------------------------------------------- */
+/* --- what else the host did ------------------------------------------------------------------- */
 
 static const char *hook_name(const struct warpspan_model *model, uint32_t number)
 {
@@ -460,7 +460,7 @@ static void odd_questions_get_the_drivers_answers(void **state)
 	free(said);
 }
 
-/* --- many, at once, and at the end -------------------------------------------------------------------------------- */
+/* --- many, at once, and at the end ------------------------------------------------------------ */
 
 static void first_launches_of_many_threads_are_all_recorded(void **state)
 {
@@ -509,7 +509,7 @@ static void a_launch_allocates_nothing(void **state)
 	driver_records("steady", 101);
 }
 
-/* --- lives -------------------------------------------------------------------------------------------------------- */
+/* --- lives ------------------------------------------------------------------------------------ */
 
 static void T19_a_reset_device_is_another_context(void **state)
 {
@@ -566,7 +566,7 @@ static void a_forked_child_is_silent(void **state)
 	free(said);
 }
 
-/* --- trouble ------------------------------------------------------------------------------------------------------ */
+/* --- trouble ---------------------------------------------------------------------------------- */
 
 static void a_program_without_instrumented_kernels_does_not_notice(void **state)
 {

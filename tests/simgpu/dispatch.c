@@ -50,7 +50,7 @@ static bool earlier(uint64_t time_a, uint32_t sm_a, uint64_t time_b, uint32_t sm
 	return time_a != time_b ? time_a < time_b : sm_a < sm_b;
 }
 
-/* --- questions --- */
+/* --- questions -------------------------------------------------------------------------------- */
 
 static uint64_t bound_of(const struct sim_domain *domain)
 {
@@ -115,7 +115,7 @@ static void note_failure(struct dispatch *dispatch, const struct sim_domain *dom
 	dispatch->fail_sm = domain->first_sm;
 }
 
-/* --- turns --- */
+/* --- turns ------------------------------------------------------------------------------------ */
 
 static struct sim_domain *next_ready(const struct sim_launch_state *state)
 {
@@ -191,7 +191,7 @@ static void hang(struct dispatch *dispatch)
 			state->domains[i].stage = DOMAIN_READY;
 }
 
-/* --- threads --- */
+/* --- threads ---------------------------------------------------------------------------------- */
 
 static void *help(void *argument);
 

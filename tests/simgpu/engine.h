@@ -109,7 +109,7 @@ enum sim_status sim_mem_copy(struct sim_device *device, uint64_t to_address, uin
 enum sim_status sim_mem_set(struct sim_device *device, uint64_t address, uint32_t value, uint32_t unit_bytes,
 			    size_t count);
 
-/* --- modules --- */
+/* --- modules ---------------------------------------------------------------------------------- */
 
 /* Compiles PTX text (`bytes` long, a trailing NUL is allowed) and gives its globals addresses and initial values.
  * On failure `log` (may be NULL) receives one line per error: "line 12: kernel k: instruction 'foo.bar' is not
@@ -143,7 +143,7 @@ bool sim_function_param(const struct sim_function *function, uint32_t index, uin
 /* How many blocks of this shape fit on one SM at once; 0 when none does. */
 uint32_t sim_function_occupancy(const struct sim_function *function, uint32_t threads, uint32_t dynamic_shared_bytes);
 
-/* --- launches --- */
+/* --- launches --------------------------------------------------------------------------------- */
 
 struct sim_launch {
 	const struct sim_function *function;

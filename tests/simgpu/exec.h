@@ -258,7 +258,7 @@ struct sim_launch_state {
 	uint64_t next_start_time;
 };
 
-/* --- warp.c: groups of lanes, frames, the instruction loop --- */
+/* --- warp.c: groups of lanes, frames, the instruction loop ------------------------------------ */
 
 enum warp_stop { WARP_STOP_REQUEUE, WARP_STOP_STALLED, WARP_STOP_BLOCKED, WARP_STOP_DONE, WARP_STOP_FAULT };
 
@@ -299,7 +299,7 @@ static inline uint64_t warp_time(const struct sim_warp *warp, uint64_t cycle)
 /* exec_special.c: what happens at the warp's cycle, for SIMGPU_TRUTH. */
 void warp_tell_truth(struct sim_warp *warp, enum sim_truth_register reg, uint64_t value, uint32_t lanes);
 
-/* --- exec_warp.c: .sync instructions; exec_barrier.c: barriers --- */
+/* --- exec_warp.c: .sync instructions; exec_barrier.c: barriers -------------------------------- */
 
 /* Lanes ended: those that wait for them may go on. */
 void warp_recheck_sync(struct sim_warp *warp);
@@ -321,7 +321,7 @@ bool mbarrier_expect_one_more(struct sim_block *block, uint32_t offset);
 /* An asynchronous copy is complete. */
 void mbarrier_deferred(const struct sim_deferred *deferred);
 
-/* --- queue.c: what happens next in a domain --- */
+/* --- queue.c: what happens next in a domain --------------------------------------------------- */
 
 /* False, with the domain's status set, when memory ran out. */
 bool queue_push(struct sim_domain *domain, struct sim_event *event);
@@ -330,7 +330,7 @@ void queue_remove(struct sim_domain *domain, struct sim_event *event);
 bool queue_deferred(struct sim_domain *domain, struct sim_block *block, uint64_t time, uint32_t address,
 		    uint32_t arrivals, uint32_t bytes);
 
-/* --- sm.c: blocks on SMs, and running a domain --- */
+/* --- sm.c: blocks on SMs, and running a domain ------------------------------------------------ */
 
 enum domain_stop { DOMAIN_STOP_PAUSE, DOMAIN_STOP_ASK, DOMAIN_STOP_HUNG, DOMAIN_STOP_OVER };
 
@@ -351,7 +351,7 @@ void domain_fail(struct sim_domain *domain, enum sim_status status, const char *
 bool domains_create(struct sim_launch_state *state, uint32_t n_domains);
 void domains_destroy(struct sim_launch_state *state);
 
-/* --- dispatch.c: the domains of a launch on the machine's cores --- */
+/* --- dispatch.c: the domains of a launch on the machine's cores ------------------------------- */
 
 /* Runs every domain to its end, or to the first failure in simulated time. */
 void dispatch_run(struct sim_launch_state *state);
@@ -361,7 +361,7 @@ static inline bool event_before(const struct sim_event *a, const struct sim_even
 	return a->time != b->time ? a->time < b->time : a->order < b->order;
 }
 
-/* --- access to operands --- */
+/* --- access to operands ----------------------------------------------------------------------- */
 
 extern const uint16_t sim_cost_cycles[PTX_N_COSTS];
 

@@ -63,7 +63,7 @@ static bool swap_word(void *at, uint64_t *expected, uint64_t value, uint32_t byt
 	}
 }
 
-/* --- what the operations compute --- */
+/* --- what the operations compute -------------------------------------------------------------- */
 
 static int64_t as_signed(uint64_t value, uint32_t bytes)
 {
@@ -146,7 +146,7 @@ static uint64_t result_of(uint8_t action, uint8_t type, uint64_t old, uint64_t v
 	}
 }
 
-/* --- the instructions --- */
+/* --- the instructions ------------------------------------------------------------------------- */
 
 /* One lane's operation; returns the old value. */
 static uint64_t apply(const struct ptx_insn *insn, void *at, uint64_t value, uint64_t compare)

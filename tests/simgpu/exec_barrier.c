@@ -26,7 +26,7 @@
 #define MBARRIER_TX_BITS  23
 #define MBARRIER_TX_LIMIT (1 << 20)
 
-/* --- barriers of a block --- */
+/* --- barriers of a block ---------------------------------------------------------------------- */
 
 static uint32_t barrier_operand(const struct ptx_insn *insn)
 {
@@ -176,7 +176,7 @@ void block_warp_ended(struct sim_block *block, uint64_t cycle)
 	cluster_check(cluster);
 }
 
-/* --- barrier.cluster --- */
+/* --- barrier.cluster -------------------------------------------------------------------------- */
 
 static void wake_cluster(struct sim_cluster *cluster)
 {
@@ -277,7 +277,7 @@ bool select_bar(struct ptx_insn *insn)
 	}
 }
 
-/* --- mbarrier --- */
+/* --- mbarrier --------------------------------------------------------------------------------- */
 
 struct mbarrier {
 	bool phase;

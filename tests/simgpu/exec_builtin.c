@@ -240,7 +240,7 @@ static void vprintf_lanes(struct sim_warp *warp, const struct ptx_insn *insn, ui
 	}
 }
 
-/* --- the heap --- */
+/* --- the heap --------------------------------------------------------------------------------- */
 
 static void malloc_lanes(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t mask)
 {

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-/* --- comparisons --- */
+/* --- comparisons ------------------------------------------------------------------------------ */
 
 /* The mask of lanes where the relation holds: a branch-free loop per relation and type. */
 #define COMPARE_LOOP(T, relation)                           \
@@ -215,7 +215,7 @@ static bool comparison_supported(const struct ptx_insn *insn, uint8_t type, bool
 	return class == PTX_CLASS_F ? !unsigned_only : !float_only;
 }
 
-/* --- setp --- */
+/* --- setp ------------------------------------------------------------------------------------- */
 
 static void write_pair(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t result, uint32_t inverse,
 		       uint32_t mask)
@@ -251,7 +251,7 @@ bool select_setp(struct ptx_insn *insn)
 	return comparison_supported(insn, insn->types[0], insn->o[4].kind != PTX_OPERAND_NONE);
 }
 
-/* --- set --- */
+/* --- set -------------------------------------------------------------------------------------- */
 
 static uint64_t true_value(uint8_t type)
 {
@@ -316,7 +316,7 @@ bool select_set(struct ptx_insn *insn)
 	       comparison_supported(insn, insn->types[1], insn->o[3].kind != PTX_OPERAND_NONE);
 }
 
-/* --- selp, slct --- */
+/* --- selp, slct ------------------------------------------------------------------------------- */
 
 #define SELECT_BY_PREDICATE(name, T)                                                              \
 	HANDLER(name)                                                                             \

@@ -22,7 +22,7 @@ bool select_nothing(struct ptx_insn *insn)
 	return true;
 }
 
-/* --- branches --- */
+/* --- branches --------------------------------------------------------------------------------- */
 
 static void go_to(struct sim_warp *warp, uint32_t target)
 {
@@ -95,7 +95,7 @@ bool select_brx(struct ptx_insn *insn)
 	return insn->actions[0] == PTX_M_IDX;
 }
 
-/* --- calls --- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 static void copy_argument(struct sim_warp *warp, const struct ptx_call_argument *argument, struct sim_frame *to,
 			  const struct ptx_param *param, uint32_t mask)
@@ -323,7 +323,7 @@ bool select_exit(struct ptx_insn *insn)
 	return true;
 }
 
-/* --- the stack --- */
+/* --- the stack -------------------------------------------------------------------------------- */
 
 /* Lanes share one top: what the largest asks for is taken for all, so that their variables stay where they are. */
 HANDLER(alloca_lanes)
@@ -440,8 +440,7 @@ bool select_nanosleep(struct ptx_insn *insn)
 	return insn->types[0] == PTX_U32;
 }
 
-/* --- dependent launches --------------------------------------------------------------------------------------------
- */
+/* --- dependent launches ----------------------------------------------------------------------- */
 
 /* The first time counts for its block. */
 HANDLER(launch_dependents)

@@ -707,7 +707,7 @@ bool select_tanh(struct ptx_insn *insn)
 	return insn->types[0] != PTX_F64 && select_by_type(insn, tanh_handlers);
 }
 
-/* --- copysign, testp --- */
+/* --- copysign, testp -------------------------------------------------------------------------- */
 
 /* d has the sign of a and the magnitude of b. */
 BINARY(copysign_f32, uint32_t, uint32_t, (a & 0x80000000u) | (b & 0x7fffffffu))

@@ -16,7 +16,7 @@
 		[PTX_U64] = h64, [PTX_S64] = h64, [PTX_B64] = h64,                                                    \
 	}
 
-/* --- add and subtract --- */
+/* --- add and subtract ------------------------------------------------------------------------- */
 
 BINARY(add_16, uint16_t, uint16_t, a + b)
 BINARY(add_32, uint32_t, uint32_t, a + b)
@@ -109,7 +109,7 @@ bool select_subc(struct ptx_insn *insn)
 	return select_by_type(insn, handlers);
 }
 
-/* --- multiply --- */
+/* --- multiply --------------------------------------------------------------------------------- */
 
 static uint64_t mul_hi_u64(uint64_t a, uint64_t b)
 {
@@ -387,7 +387,7 @@ bool select_dp2a(struct ptx_insn *insn)
 	return is_32(insn->types[0]) && is_32(insn->types[1]);
 }
 
-/* --- divide, compare --- */
+/* --- divide, compare -------------------------------------------------------------------------- */
 
 BINARY(div_u16, uint16_t, uint16_t, b == 0 ? UINT16_MAX : a / b)
 BINARY(div_u32, uint32_t, uint32_t, b == 0 ? UINT32_MAX : a / b)
@@ -512,7 +512,7 @@ bool select_sad(struct ptx_insn *insn)
 	return select_by_type(insn, handlers);
 }
 
-/* --- logic and shifts --- */
+/* --- logic and shifts ------------------------------------------------------------------------- */
 
 #define LOGIC(name, op)                                                                                               \
 	BINARY(name##_16, uint16_t, uint16_t, a op b)                                                                 \
@@ -666,7 +666,7 @@ bool select_shf(struct ptx_insn *insn)
 	return insn->types[0] == PTX_B32 && (insn->actions[0] == PTX_M_L_SHIFT || insn->actions[0] == PTX_M_R_SHIFT);
 }
 
-/* --- bits --- */
+/* --- bits ------------------------------------------------------------------------------------- */
 
 static uint64_t reverse_bits(uint64_t value, uint32_t n)
 {

@@ -40,7 +40,7 @@ static struct matrix_shape shape_of(const struct ptx_insn *insn)
 	}
 }
 
-/* --- elements --- */
+/* --- elements --------------------------------------------------------------------------------- */
 
 static double read_element(uint64_t bits, uint8_t type)
 {
@@ -105,7 +105,7 @@ static const struct ptx_operand *registers_of(const struct sim_warp *warp, const
 	return &warp->frame->function->elements[fragment->offset];
 }
 
-/* --- where an element is --- */
+/* --- where an element is ---------------------------------------------------------------------- */
 
 enum fragment { FRAGMENT_A, FRAGMENT_B, FRAGMENT_C };
 
@@ -193,7 +193,7 @@ static void write_fragment(struct sim_warp *warp, const struct ptx_insn *insn, c
 	}
 }
 
-/* --- products --- */
+/* --- products --------------------------------------------------------------------------------- */
 
 static double dot(const struct matrix *a, const struct matrix *b, uint32_t row, uint32_t column, double sum,
 		  bool is_f64)
@@ -228,7 +228,7 @@ static void wmma_types(const struct ptx_insn *insn, uint8_t ret_types[4])
 	ret_types[3] = insn->types[1];
 }
 
-/* --- wmma.load, wmma.store --- */
+/* --- wmma.load, wmma.store -------------------------------------------------------------------- */
 
 static enum fragment fragment_of(const struct ptx_insn *insn)
 {
@@ -288,7 +288,7 @@ static void wmma_transfer(struct sim_warp *warp, const struct ptx_insn *insn, ui
 	}
 }
 
-/* --- rows of eight halves --- */
+/* --- rows of eight halves --------------------------------------------------------------------- */
 
 /* Lane 8 * i + row names the row of matrix i; each lane holds two neighbours of row lane / 4. */
 static void ldmatrix_rows(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t mask)
@@ -368,7 +368,7 @@ static void movmatrix_rows(struct sim_warp *warp, const struct ptx_insn *insn, u
 	}
 }
 
-/* --- running and selecting --- */
+/* --- running and selecting -------------------------------------------------------------------- */
 
 bool is_matrix_op(const struct ptx_insn *insn)
 {

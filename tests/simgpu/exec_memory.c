@@ -13,7 +13,7 @@
 #define LOCAL_START_BYTES 1024
 #define LOCAL_MAX_BYTES   (512u << 10) /* per thread, as on a device */
 
-/* --- local memory --- */
+/* --- local memory ----------------------------------------------------------------------------- */
 
 bool warp_reserve_local(struct sim_warp *warp, uint32_t bytes)
 {
@@ -44,7 +44,7 @@ bool warp_reserve_local(struct sim_warp *warp, uint32_t bytes)
 	return true;
 }
 
-/* --- addresses --- */
+/* --- addresses -------------------------------------------------------------------------------- */
 
 uint64_t lane_address(const struct sim_warp *warp, const struct ptx_insn *insn, uint32_t memory, uint32_t lane)
 {
@@ -180,7 +180,7 @@ void *lane_pointer(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t 
 	return lane_range(warp, insn, lane, space, address, bytes);
 }
 
-/* --- one access --- */
+/* --- one access ------------------------------------------------------------------------------- */
 
 static inline uint64_t load_piece(const void *from, uint32_t bytes)
 {
@@ -257,7 +257,7 @@ static uint64_t sign_extend(uint64_t value, uint8_t type)
 	}
 }
 
-/* --- ld, st --- */
+/* --- ld, st ----------------------------------------------------------------------------------- */
 
 void warp_note_load(struct sim_warp *warp, uint32_t latency)
 {
@@ -617,7 +617,7 @@ bool select_st(struct ptx_insn *insn)
 	return true;
 }
 
-/* --- address arithmetic --- */
+/* --- address arithmetic ----------------------------------------------------------------------- */
 
 static uint64_t space_base(const struct sim_warp *warp, uint8_t space)
 {
@@ -749,7 +749,7 @@ bool select_createpolicy(struct ptx_insn *insn)
 	return insn->types[0] == PTX_B64;
 }
 
-/* --- fences --- */
+/* --- fences ----------------------------------------------------------------------------------- */
 
 HANDLER(fence)
 {

@@ -216,7 +216,7 @@ bool select_read_special(struct ptx_insn *insn)
 _Static_assert(PTX_SREG_GLOBALTIMER_HI - PTX_SREG_CLOCK == SIM_TRUTH_GLOBALTIMER_HI,
 	       "the clocks stand in the order of enum sim_truth_register");
 
-/* --- mov --- */
+/* --- mov -------------------------------------------------------------------------------------- */
 
 UNARY(mov_16, uint16_t, uint16_t, a)
 UNARY(mov_32, uint32_t, uint32_t, a)

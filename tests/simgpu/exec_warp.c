@@ -83,7 +83,7 @@ static void scatter(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t
 		write_predicate(warp, &insn->o[1], exchange->result_predicate, mask);
 }
 
-/* --- what each one computes --- */
+/* --- what each one computes ------------------------------------------------------------------- */
 
 /* Source lane of `lane`, and whether it is inside the segment. */
 static uint32_t shuffle_source(uint8_t mode, uint32_t lane, uint32_t b, uint32_t c, bool *ret_inside)
@@ -274,7 +274,7 @@ static void compute(const struct ptx_insn *insn, uint32_t mask, struct exchange 
 	}
 }
 
-/* --- meeting --- */
+/* --- meeting ---------------------------------------------------------------------------------- */
 
 static void exchange_together(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t mask)
 {

@@ -84,7 +84,7 @@ void sim_memory_finish(struct sim_memory *memory)
 	memory->window = 0;
 }
 
-/* --- the sorted ranges, lock held --- */
+/* --- the sorted ranges, lock held ------------------------------------------------------------- */
 
 /* Index of the first range that ends after `address`. */
 static size_t range_index(const struct sim_memory *memory, uint64_t address)
@@ -134,7 +134,7 @@ static void remove_range(struct sim_memory *memory, size_t index)
 	atomic_fetch_add_explicit(&memory->generation, 1, memory_order_release);
 }
 
-/* --- allocation --- */
+/* --- allocation ------------------------------------------------------------------------------- */
 
 /* First gap that takes `bytes`, behind a guard on either side; 0 when none does. */
 static uint64_t find_gap(const struct sim_memory *memory, uint64_t bytes, uint64_t align, size_t *ret_index)
@@ -286,7 +286,7 @@ enum sim_status sim_host_unregister(struct sim_device *device, void *host)
 	return remove_start(&device->memory, (uint64_t)(uintptr_t)host, true, false);
 }
 
-/* --- lookup --- */
+/* --- lookup ----------------------------------------------------------------------------------- */
 
 bool sim_memory_find(struct sim_memory *memory, uint64_t address, struct sim_range *ret_range)
 {
@@ -375,7 +375,7 @@ void *sim_memory_lookup(struct sim_memory *memory, struct sim_range_cache *cache
 	return (void *)(uintptr_t)(address + range.to_host);
 }
 
-/* --- copies --- */
+/* --- copies ----------------------------------------------------------------------------------- */
 
 static uint8_t *range_pointer(struct sim_device *device, uint64_t address, size_t bytes)
 {

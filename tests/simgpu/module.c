@@ -33,7 +33,7 @@ struct sim_module {
 	uint32_t const_bytes;
 };
 
-/* --- device --- */
+/* --- device ----------------------------------------------------------------------------------- */
 
 enum sim_status sim_device_create(const struct sim_config *config, struct sim_device **ret_device)
 {
@@ -86,7 +86,7 @@ void sim_device_stop(struct sim_device *device)
 	atomic_store_explicit(&device->stopped, true, memory_order_relaxed);
 }
 
-/* --- shared memory --- */
+/* --- shared memory ---------------------------------------------------------------------------- */
 
 static uint32_t align_up(uint32_t value, uint32_t align)
 {
@@ -156,7 +156,7 @@ uint32_t sim_dynamic_shared_offset(const struct ptx_function *function)
 	return align_up(function->shared_bytes, function->shared_align == 0 ? 16 : function->shared_align);
 }
 
-/* --- addresses --- */
+/* --- addresses -------------------------------------------------------------------------------- */
 
 /* A managed variable is host memory that the device sees at the same address. */
 static enum sim_status place_managed(struct sim_device *device, struct ptx_symbol *symbol)
@@ -378,7 +378,7 @@ void sim_module_unload(struct sim_module *module)
 	free(module);
 }
 
-/* --- queries --- */
+/* --- queries ---------------------------------------------------------------------------------- */
 
 struct sim_function *sim_module_function(struct sim_module *module, const char *name)
 {

@@ -43,7 +43,7 @@ static const struct mod_info mods[] = {
 #include "ptx_mods.def"
 };
 
-/* --- shapes --- */
+/* --- shapes ----------------------------------------------------------------------------------- */
 
 static const char *barrier_shape(const struct ptx_insn *insn)
 {
@@ -361,7 +361,7 @@ static bool parse_shape(struct decoder *decoder, const char *shape)
 	return true;
 }
 
-/* --- instructions with a syntax of their own --- */
+/* --- instructions with a syntax of their own -------------------------------------------------- */
 
 static bool parse_mov(struct decoder *decoder)
 {
@@ -549,7 +549,7 @@ static bool parse_brx(struct decoder *decoder)
 	return decode_bad_operand(decoder, "a list of branch targets");
 }
 
-/* --- opcode and modifiers --- */
+/* --- opcode and modifiers --------------------------------------------------------------------- */
 
 static bool find_op(struct decoder *decoder)
 {

@@ -13,7 +13,7 @@
 
 #define PTX_MAX_FRAME_BYTES (64u << 20) /* registers of one frame: far above what nvcc emits */
 
-/* --- symbols of the module --- */
+/* --- symbols of the module -------------------------------------------------------------------- */
 
 static uint32_t hash_text(const char *text, size_t length)
 {
@@ -107,7 +107,7 @@ uint32_t ptx_module_find(const struct ptx_module *module, const char *name)
 	return UINT32_MAX;
 }
 
-/* --- names of a function --- */
+/* --- names of a function ---------------------------------------------------------------------- */
 
 struct ptx_name *ptx_add_name(struct ptx_parser *parser, const struct ptx_token *token, enum ptx_name_kind kind)
 {

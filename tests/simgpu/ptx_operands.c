@@ -29,7 +29,7 @@ bool decode_error(struct decoder *decoder, enum sim_status status, const char *w
 	return false;
 }
 
-/* --- emitting --- */
+/* --- emitting --------------------------------------------------------------------------------- */
 
 void ptx_append_insn(struct ptx_parser *parser, const struct ptx_insn *insn)
 {
@@ -147,7 +147,7 @@ static struct ptx_operand symbol_address(struct decoder *decoder, uint32_t index
 	return operand;
 }
 
-/* --- operands --- */
+/* --- operands --------------------------------------------------------------------------------- */
 
 bool decode_bad_operand(struct decoder *decoder, const char *expected)
 {

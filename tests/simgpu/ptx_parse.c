@@ -15,7 +15,7 @@
 
 #define PTX_MAX_DEPTH 64
 
-/* --- moving on --- */
+/* --- moving on -------------------------------------------------------------------------------- */
 
 static struct ptx_token peek_second(const struct ptx_parser *parser)
 {
@@ -71,7 +71,7 @@ static void *take_items(struct ptx_vector *vector, uint32_t *ret_n)
 	return items;
 }
 
-/* --- functions --- */
+/* --- functions -------------------------------------------------------------------------------- */
 
 /* Up to three numbers: .maxntid 256, 1, 1 */
 static bool parse_shape(struct ptx_parser *parser, uint32_t ret_shape[3])
@@ -437,7 +437,7 @@ failed:
 	return false;
 }
 
-/* --- module --- */
+/* --- module ----------------------------------------------------------------------------------- */
 
 static bool parse_version(struct ptx_parser *parser)
 {

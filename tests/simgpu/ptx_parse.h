@@ -25,7 +25,7 @@ void ptx_module_destroy(struct ptx_module *module);
 /* Index of a symbol, UINT32_MAX when there is none. */
 uint32_t ptx_module_find(const struct ptx_module *module, const char *name);
 
-/* --- between the parser's files --- */
+/* --- between the parser's files --------------------------------------------------------------- */
 
 enum ptx_name_kind {
 	PTX_NAME_REGISTER, /* offset: in the frame */
@@ -127,7 +127,7 @@ struct ptx_declaration {
 	uint64_t bytes;
 };
 
-/* --- ptx_tools.c --- */
+/* --- ptx_tools.c ------------------------------------------------------------------------------ */
 
 __attribute__((format(printf, 4, 5))) void ptx_error(struct ptx_parser *parser, enum sim_status status, uint32_t line,
 						     const char *format, ...);
@@ -146,7 +146,7 @@ void *ptx_append(struct ptx_parser *parser, struct ptx_vector *vector, size_t it
 void *ptx_append_n(struct ptx_parser *parser, struct ptx_vector *vector, size_t item_bytes, uint32_t n);
 bool ptx_parse_int(struct ptx_parser *parser, uint64_t *ret_value);
 
-/* --- ptx_names.c --- */
+/* --- ptx_names.c ------------------------------------------------------------------------------ */
 
 struct ptx_symbol *ptx_symbol_at(const struct ptx_parser *parser, uint32_t index);
 /* A new symbol; visible by name in the whole module unless `hidden` (a variable of a function body). UINT32_MAX when
@@ -178,7 +178,7 @@ bool ptx_reserve_area(struct ptx_parser *parser, const struct ptx_declaration *d
 		      uint32_t *area, uint32_t *ret_offset);
 enum ptx_type ptx_type_of_token(const struct ptx_token *token);
 
-/* --- ptx_decode.c, ptx_loads.c --- */
+/* --- ptx_decode.c, ptx_loads.c ---------------------------------------------------------------- */
 
 /* ptx_formals.c: registers for the formals that are registers, and the code that fills or returns them. */
 void ptx_load_register_params(struct ptx_parser *parser);

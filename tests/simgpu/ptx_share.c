@@ -79,7 +79,7 @@ static void give_up(struct analysis *analysis, uint32_t line, const char *why)
 	sharing->line = line;
 }
 
-/* --- sets --- */
+/* --- sets ------------------------------------------------------------------------------------- */
 
 static uint64_t source_bit(struct analysis *analysis, bool is_symbol, uint32_t index)
 {
@@ -162,7 +162,7 @@ static void add_to(struct analysis *analysis, const struct ptx_operand *operand,
 	*to |= set;
 }
 
-/* --- instructions that only compute --- */
+/* --- instructions that only compute ----------------------------------------------------------- */
 
 static uint64_t special_set(uint32_t sreg)
 {
@@ -202,7 +202,7 @@ static void flow(struct analysis *analysis, const struct ptx_insn *insn)
 		add_to(analysis, &insn->o[i], set);
 }
 
-/* --- memory --- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 static bool grow(struct analysis *analysis)
 {
@@ -374,7 +374,7 @@ static void flow_insn(struct analysis *analysis, const struct ptx_insn *insn)
 	}
 }
 
-/* --- functions --- */
+/* --- functions -------------------------------------------------------------------------------- */
 
 static void flow_function(struct analysis *analysis)
 {
@@ -470,7 +470,7 @@ const char *ptx_share_reason(const struct ptx_function *entry, uint32_t *ret_lin
 	return entry->sharing->why;
 }
 
-/* --- at a launch --- */
+/* --- at a launch ------------------------------------------------------------------------------ */
 
 /* The start of the allocation that a source leads to; 0 when it is no address. */
 static uint64_t allocation_of(const struct ptx_function *entry, const struct source *source,

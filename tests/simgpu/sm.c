@@ -44,7 +44,7 @@ void domain_fail(struct sim_domain *domain, enum sim_status status, const char *
 	snprintf(domain->message, sizeof(domain->message), "%s", message);
 }
 
-/* --- blocks onto SMs --- */
+/* --- blocks onto SMs -------------------------------------------------------------------------- */
 
 static bool sm_has_room(const struct sim_launch_state *state, const struct sim_sm *sm)
 {
@@ -330,7 +330,7 @@ static bool end_warp(struct sim_domain *domain, struct sim_warp *warp)
 	return block->n_live_warps > 0 || queue_push(domain, &block->end);
 }
 
-/* --- running --- */
+/* --- running ---------------------------------------------------------------------------------- */
 
 static uint64_t host_now_ns(void)
 {
@@ -484,7 +484,7 @@ enum domain_stop domain_run(struct sim_domain *domain, uint64_t n_events)
 	return domain->status != SIM_OK ? DOMAIN_STOP_OVER : stop;
 }
 
-/* --- beginning and end --- */
+/* --- beginning and end ------------------------------------------------------------------------ */
 
 bool domains_create(struct sim_launch_state *state, uint32_t n_domains)
 {

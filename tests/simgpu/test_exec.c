@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- operands --- */
+/* --- operands --------------------------------------------------------------------------------- */
 
 static const uint64_t integers[] = {
 	0,
@@ -98,7 +98,7 @@ static uint32_t type_bits(const char *type)
 	return (uint32_t)atoi(digits);
 }
 
-/* --- one instruction --- */
+/* --- one instruction -------------------------------------------------------------------------- */
 
 /* Registers %a, %b, %c of the source type, %d of the destination type, %u of 32 bits from c, %q a predicate (c odd). */
 static const char kernel_format[] = PTX_HEAD
@@ -189,7 +189,7 @@ static void check_instructions(const struct instruction *list, size_t n)
 		return (uint64_t)(expression);                   \
 	}
 
-/* --- integers --- */
+/* --- integers --------------------------------------------------------------------------------- */
 
 __extension__ typedef unsigned __int128 u128;
 __extension__ typedef __int128 s128;
@@ -400,7 +400,7 @@ static void integer_instructions_match_c(void **state)
 	check_instructions(list, sizeof(list) / sizeof(list[0]));
 }
 
-/* --- floats --- */
+/* --- floats ----------------------------------------------------------------------------------- */
 
 static uint64_t from_float(float value)
 {
@@ -526,7 +526,7 @@ static void half_conversions_round_to_nearest_even(void **state)
 	assert_int_equal(double_to_bf16(0x1.03p0, false), 0x3f82);
 }
 
-/* --- conversions --- */
+/* --- conversions ------------------------------------------------------------------------------ */
 
 static uint64_t clamp_to_s32(double value)
 {
@@ -584,7 +584,7 @@ static void conversions_match_c(void **state)
 	check_instructions(list, sizeof(list) / sizeof(list[0]));
 }
 
-/* --- approximations --- */
+/* --- approximations --------------------------------------------------------------------------- */
 
 static void approximations_are_close(void **state)
 {

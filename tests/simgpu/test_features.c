@@ -171,7 +171,7 @@ static void memory_is_taken_and_given_back(void **state)
 	check_words(4 * 63, 3, (uint32_t[]){ 63, 0, 0 });
 }
 
-/* --- misuse --- */
+/* --- misuse ----------------------------------------------------------------------------------- */
 
 struct misuse {
 	const char *ptx;

@@ -20,7 +20,7 @@
 		 "mov.u32 %r2, %tid.x; mov.u32 %s1, %ctaid.x; mov.u32 %s2, %ntid.x; mad.lo.u32 %r1, %s1, %s2, %r2;\n" \
 		 "mul.wide.u32 %rd2, %r1, 8; add.u64 %rd2, %rd1, %rd2;\n" body "\nret;\n}\n"
 
-/* --- barriers --- */
+/* --- barriers --------------------------------------------------------------------------------- */
 
 static void a_barrier_orders_shared_memory(void **state)
 {
@@ -90,7 +90,7 @@ static void a_barrier_does_not_wait_for_warps_that_ended(void **state)
 	assert_int_equal(results[64], 0);
 }
 
-/* --- atomics --- */
+/* --- atomics ---------------------------------------------------------------------------------- */
 
 static void every_atomic_of_every_block_counts(void **state)
 {
@@ -148,7 +148,7 @@ static void a_lock_is_held_by_one_thread_at_a_time(void **state)
 	assert_int_equal(results[1], 240);
 }
 
-/* --- mbarriers and copies --- */
+/* --- mbarriers and copies --------------------------------------------------------------------- */
 
 /* Warp 0 fills a ring of two stages, warp 1 drains it: 20 items through full and empty mbarriers with parities. */
 static const char ring[] = GRID_KERNEL(
@@ -285,7 +285,7 @@ static void small_copies_complete_in_groups(void **state)
 	sim_device_destroy(device);
 }
 
-/* --- clusters --- */
+/* --- clusters --------------------------------------------------------------------------------- */
 
 static void blocks_of_a_cluster_see_each_other(void **state)
 {
@@ -344,7 +344,7 @@ static void a_cooperative_grid_has_a_workspace(void **state)
 	sim_device_destroy(device);
 }
 
-/* --- clocks --- */
+/* --- clocks ----------------------------------------------------------------------------------- */
 
 struct times {
 	uint64_t clock64, globaltimer, smid, clock;
@@ -517,7 +517,7 @@ static void warps_share_issue_slots(void **state)
 	sim_device_destroy(device);
 }
 
-/* --- faults --- */
+/* --- faults ----------------------------------------------------------------------------------- */
 
 static void check_fault(const char *ptx, uint32_t threads, enum sim_status status, const char *words[4])
 {
@@ -619,7 +619,7 @@ static void impossible_launches_are_refused(void **state)
 	sim_device_destroy(device);
 }
 
-/* --- launches side by side --- */
+/* --- launches side by side -------------------------------------------------------------------- */
 
 struct side_launch {
 	struct sim_device *device;
@@ -732,7 +732,7 @@ static void a_hang_at_a_barrier_burns_no_core(void **state)
 	sim_device_destroy(device);
 }
 
-/* --- memory --- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 static void allocations_have_exact_bounds(void **state)
 {
@@ -794,7 +794,7 @@ static void registered_host_memory_is_one_address(void **state)
 	sim_device_destroy(device);
 }
 
-/* --- occupancy, shared memory --- */
+/* --- occupancy, shared memory ----------------------------------------------------------------- */
 
 static void resources_limit_what_is_resident(void **state)
 {

@@ -16,7 +16,7 @@
 static char **corpus;
 static int n_corpus;
 
-/* --- lexer --- */
+/* --- lexer ------------------------------------------------------------------------------------ */
 
 static void check_token(const char *text, enum ptx_token_kind kind, const char *part, uint64_t value)
 {
@@ -57,7 +57,7 @@ static void tokens_end_where_they_should(void **state)
 	check_token("", PTX_TOKEN_END, "", 0);
 }
 
-/* --- errors --- */
+/* --- errors ----------------------------------------------------------------------------------- */
 
 static void check_error(const char *ptx, enum sim_status status, const char *words)
 {
@@ -215,7 +215,7 @@ static void operands_are_packed_and_unpacked(void **state)
 	assert_int_equal(results[3], 0x1234);
 }
 
-/* --- real text --- */
+/* --- real text -------------------------------------------------------------------------------- */
 
 static char *read_text(const char *path, size_t *ret_bytes)
 {

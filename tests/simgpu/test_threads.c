@@ -36,7 +36,7 @@
 	"0;\n"                                                                                                         \
 	"@%p1 bra L;\n"
 
-/* --- which kernels --- */
+/* --- which kernels ---------------------------------------------------------------------------- */
 
 static bool runs_apart(const char *ptx, bool same_buffer)
 {
@@ -140,7 +140,7 @@ static void calls_are_followed(void **state)
 	assert_false(runs_apart(loud, false));
 }
 
-/* --- that nothing shows --- */
+/* --- that nothing shows ----------------------------------------------------------------------- */
 
 struct outcome {
 	struct sim_result result;
@@ -221,7 +221,7 @@ static void the_first_failure_in_simulated_time_stands(void **state)
 		   true);
 }
 
-/* --- ends --- */
+/* --- ends ------------------------------------------------------------------------------------- */
 
 static void *stop_soon(void *device)
 {

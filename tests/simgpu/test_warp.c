@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* --- lanes --- */
+/* --- lanes ------------------------------------------------------------------------------------ */
 
 #define LANE_KERNEL(declarations, body)                                                                    \
 	PTX_HEAD ".visible .entry k(.param .u64 out)\n{\n"                                                 \
@@ -206,7 +206,7 @@ static void the_last_warp_of_a_block_may_be_short(void **state)
 	check_lanes(LANE_KERNEL("", "activemask.b32 %result;\n"), 20, lanes_20);
 }
 
-/* --- calls --- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 static uint32_t factorial(uint32_t lane)
 {
@@ -285,7 +285,7 @@ static void a_branch_table_sends_each_lane(void **state)
 		    32, by_case);
 }
 
-/* --- memory --- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 static uint32_t vector_sum(uint32_t lane)
 {

@@ -30,7 +30,7 @@ const uint16_t sim_cost_cycles[PTX_N_COSTS] = {
 #include "ptx_cost.def"
 };
 
-/* --- faults --- */
+/* --- faults ----------------------------------------------------------------------------------- */
 
 void warp_fault(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t lane, enum sim_status status,
 		const char *format, ...)
@@ -49,7 +49,7 @@ void warp_fault(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t lan
 	domain_fail(warp->domain, status, message);
 }
 
-/* --- frames --- */
+/* --- frames ----------------------------------------------------------------------------------- */
 
 struct sim_frame *frame_take(struct sim_warp *warp, const struct ptx_function *function)
 {
@@ -122,7 +122,7 @@ bool warp_start(struct sim_warp *warp, uint64_t cycle)
 	return true;
 }
 
-/* --- groups --- */
+/* --- groups ----------------------------------------------------------------------------------- */
 
 void warp_save_group(struct sim_warp *warp)
 {
@@ -269,7 +269,7 @@ void warp_wake(struct sim_warp *warp, uint64_t cycle)
 	queue_push(warp->domain, &warp->event);
 }
 
-/* --- the loop --- */
+/* --- the loop --------------------------------------------------------------------------------- */
 
 static bool other_event_first(const struct sim_warp *warp)
 {

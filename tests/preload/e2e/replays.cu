@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * replays.cu - a graph of three kernels (step, step, finish) replayed N_REPLAYS times, with the same kernels launched on
- * their own before and after, and other work on a second stream all the while.
+ * replays.cu - a graph of three kernels (step, step, finish) replayed N_REPLAYS times, with the same kernels launched
+ * on their own before and after, and other work on a second stream all the while.
  */
 #include <warpspan.cuh>
 

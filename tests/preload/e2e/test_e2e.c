@@ -108,8 +108,7 @@ static bool exists(const char *name)
 	return access(in_folder(name), R_OK) == 0;
 }
 
-/* --- the examples ----------------------------------------------------------------------------------------------------
- */
+/* --- the examples ----------------------------------------------------------------------------- */
 
 static void check_example(const char *name)
 {
@@ -180,8 +179,7 @@ static void every_slice_says_where_it_is_in_the_source(void **state)
 	warpspan_model_destroy(model);
 }
 
-/* --- too little room -------------------------------------------------------------------------------------------------
- */
+/* --- too little room -------------------------------------------------------------------------- */
 
 /* Runs with 64K: all that was made is there or counted, and the settings the report names lose nothing. */
 static void check_small_buffer(const char *name)
@@ -307,8 +305,7 @@ static void twenty_thousand_blocks_fit_or_are_counted(void **state)
 	warpspan_model_destroy(model);
 }
 
-/* --- unpaired and open -----------------------------------------------------------------------------------------------
- */
+/* --- unpaired and open ------------------------------------------------------------------------ */
 
 static void unpaired_records_are_told_apart_and_the_rest_is_kept(void **state)
 {
@@ -369,8 +366,7 @@ static void a_kernel_that_never_ends_shows_what_it_is_in(void **state)
 	run_result_finish(&result);
 }
 
-/* --- while the program runs ------------------------------------------------------------------------------------------
- */
+/* --- while the program runs ------------------------------------------------------------------- */
 
 static double now_s(void)
 {
@@ -452,8 +448,7 @@ static void records_are_in_the_capture_soon_after_a_synchronisation(void **state
 	check_running("stream");
 }
 
-/* --- settings, filters, damage ---------------------------------------------------------------------------------------
- */
+/* --- settings, filters, damage ---------------------------------------------------------------- */
 
 static void only_kernels_that_match_the_filter_are_recorded(void **state)
 {

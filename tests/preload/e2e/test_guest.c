@@ -102,7 +102,7 @@ static void run_shell(const char *line, const char *file, struct run_result *ret
 		    ret_result);
 }
 
-/* --- descriptors ------------------------------------------------------------------------------------------------- */
+/* --- descriptors ------------------------------------------------------------------------------ */
 
 static void a_file_that_took_our_descriptor_is_left_alone(void **state)
 {
@@ -145,7 +145,7 @@ static void a_file_in_the_place_of_stderr_gets_no_lines_of_ours(void **state)
 	warpspan_model_destroy(model);
 }
 
-/* --- signals ------------------------------------------------------------------------------------------------------ */
+/* --- signals ---------------------------------------------------------------------------------- */
 
 static void a_stderr_that_nobody_reads_does_not_end_the_program(void **state)
 {
@@ -225,7 +225,7 @@ static void a_limit_of_file_size_does_not_end_the_program(void **state)
 	check_limited(capture / 2, false);
 }
 
-/* --- contexts and memory ------------------------------------------------------------------------------------------ */
+/* --- contexts and memory ---------------------------------------------------------------------- */
 
 static void a_context_lost_to_a_fault_is_counted(void **state)
 {
@@ -291,7 +291,7 @@ static void a_launch_the_driver_refused_is_not_counted_as_one(void **state)
 	run_result_finish(&result);
 }
 
-/* --- WARPSPAN_KERNEL ---------------------------------------------------------------------------------------------- */
+/* --- WARPSPAN_KERNEL -------------------------------------------------------------------------- */
 
 static void a_pattern_names_a_template_or_is_said_to_name_nothing(void **state)
 {

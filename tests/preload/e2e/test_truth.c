@@ -41,8 +41,7 @@ static int remove_folder(void **state)
 	return 0;
 }
 
-/* --- the truth -------------------------------------------------------------------------------------------------------
- */
+/* --- the truth -------------------------------------------------------------------------------- */
 
 struct truth {
 	struct sim_truth_read *reads;
@@ -129,8 +128,7 @@ static size_t reads_of(const struct truth *truth, const struct warpspan_model *m
 	return high - low;
 }
 
-/* --- the timeline ----------------------------------------------------------------------------------------------------
- */
+/* --- the timeline ----------------------------------------------------------------------------- */
 
 static int compare_times(const void *a, const void *b)
 {
@@ -195,8 +193,7 @@ static void compare_track(const struct warpspan_model *model, const struct warps
 	free(times);
 }
 
-/* --- runs ------------------------------------------------------------------------------------------------------------
- */
+/* --- runs ------------------------------------------------------------------------------------- */
 
 struct conditions {
 	unsigned tick_ns, spread_ppm, seed, clock_mhz;

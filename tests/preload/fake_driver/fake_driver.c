@@ -19,7 +19,7 @@
 
 #define API __attribute__((visibility("default")))
 
-/* --- who called what ---------------------------------------------------------------------------------------------- */
+/* --- who called what -------------------------------------------------------------------------- */
 
 #define N_NAMES    128
 #define TEXT_BYTES 8192
@@ -122,7 +122,7 @@ API void fake_abort_when_dead(void)
 	atomic_store(&abort_when_dead, true);
 }
 
-/* --- calls that only succeed -------------------------------------------------------------------------------------- */
+/* --- calls that only succeed ------------------------------------------------------------------ */
 
 #define CALL(name, safety, ...) API CUresult name(__VA_ARGS__)
 #define NOTHING(name, safety, ...)            \
@@ -210,7 +210,7 @@ CALL(cuMemHostAlloc, UNSAFE, void **memory, size_t bytes, unsigned int flags)
 	return *memory != NULL ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* --- modules ------------------------------------------------------------------------------------------------------ */
+/* --- modules ---------------------------------------------------------------------------------- */
 
 #define N_MODULES  16u
 #define CTX_BASE   0x70000000ull
@@ -357,7 +357,7 @@ CALL(cuCtxDestroy_v2, UNSAFE, CUcontext context)
 	return CUDA_SUCCESS;
 }
 
-/* --- captures and graphs ------------------------------------------------------------------------------------------ */
+/* --- captures and graphs ---------------------------------------------------------------------- */
 
 static CUstreamCaptureStatus capture_status;
 static CUresult capture_result;
@@ -421,7 +421,7 @@ CALL(cuGraphKernelNodeGetParams_v2, SAFE, CUgraphNode node, CUDA_KERNEL_NODE_PAR
 	return CUDA_SUCCESS;
 }
 
-/* --- launches ----------------------------------------------------------------------------------------------------- */
+/* --- launches --------------------------------------------------------------------------------- */
 
 static CUresult launch_result;
 static struct fake_launch last;
@@ -477,7 +477,7 @@ LAUNCH_KERNEL(cuLaunchKernel_ptsz)
 LAUNCH_KERNEL_EX(cuLaunchKernelEx)
 LAUNCH_KERNEL_EX(cuLaunchKernelEx_ptsz)
 
-/* --- lookups ------------------------------------------------------------------------------------------------------ */
+/* --- lookups ---------------------------------------------------------------------------------- */
 
 static struct {
 	bool asked_for;
@@ -549,7 +549,7 @@ CALL(cuGetProcAddress_v2, SAFE, const char *name, void **found, int version, cuu
 	return query(name, found, version, flags, status);
 }
 
-/* --- life --------------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static void end(void)
 {

@@ -43,7 +43,7 @@ bool allocation_set_advice(CUdeviceptr address, const struct advice *advice);
 CUresult allocation_create(struct context *context, size_t bytes, enum allocation_kind kind, struct pool *pool,
 			   CUdeviceptr *ret_address);
 
-/* --- pools (pool.c) --- */
+/* --- pools (pool.c) --------------------------------------------------------------------------- */
 
 /* The one cuMemAllocAsync() uses on the device. */
 struct pool *pool_current(struct device *device);

@@ -36,7 +36,7 @@ struct capture {
 static struct capture *captures;  /* those that last */
 static _Atomic size_t n_captures; /* so that who captures nothing pays nothing */
 
-/* --- sets of nodes --- */
+/* --- sets of nodes ---------------------------------------------------------------------------- */
 
 static bool nodes_hold(const struct graph_nodes *set, const struct graph_node *node)
 {
@@ -79,7 +79,7 @@ static void nodes_free(struct graph_nodes *set)
 	*set = (struct graph_nodes){ .n = 0 };
 }
 
-/* --- captures; graph_lock is held --- */
+/* --- captures; graph_lock is held ------------------------------------------------------------- */
 
 static void capture_unref(struct capture *capture)
 {
@@ -166,7 +166,7 @@ static bool invalidate_in(const struct context *context, bool only_blocking)
 	return is_any;
 }
 
-/* --- refusals --- */
+/* --- refusals --------------------------------------------------------------------------------- */
 
 bool stream_is_captured(struct stream *stream)
 {
@@ -230,7 +230,7 @@ CUresult capture_refuse_unsafe(void)
 	return result;
 }
 
-/* --- nodes from work; graph_lock is held --- */
+/* --- nodes from work; graph_lock is held ------------------------------------------------------ */
 
 static CUresult capture_usable(const struct capture *capture)
 {
@@ -426,7 +426,7 @@ CUresult capture_alloc(struct stream *stream, size_t bytes, CUdeviceptr *ret_add
 	return result;
 }
 
-/* --- events --- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 /* graph_lock is held. */
 static void event_leave(struct event *event)
@@ -549,7 +549,7 @@ CUresult capture_wait(struct stream *stream, struct event *event, bool is_extern
 	return result;
 }
 
-/* --- what goes away --- */
+/* --- what goes away --------------------------------------------------------------------------- */
 
 /* A capture that loses a stream cannot be ended well; without its first one it cannot be ended at all. */
 static void forget_stream(struct stream *stream)
@@ -600,7 +600,7 @@ void captures_drop(struct context *context)
 	pthread_mutex_unlock(&graph_lock);
 }
 
-/* --- the calls --- */
+/* --- the calls -------------------------------------------------------------------------------- */
 
 /* graph_lock is held. */
 static CUresult capture_begin(struct stream *stream, struct graph *graph, CUstreamCaptureMode mode,

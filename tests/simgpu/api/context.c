@@ -120,7 +120,7 @@ static CUresult thread_push(struct context *context)
 	return CUDA_SUCCESS;
 }
 
-/* --- primary contexts --- */
+/* --- primary contexts ------------------------------------------------------------------------- */
 
 CUresult impl_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
@@ -238,7 +238,7 @@ CUresult impl_cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int 
 	return CUDA_SUCCESS;
 }
 
-/* --- created contexts --- */
+/* --- created contexts ------------------------------------------------------------------------- */
 
 CUresult impl_cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
 {
@@ -308,7 +308,7 @@ CUresult impl_cuCtxDestroy(CUcontext ctx)
 	return impl_cuCtxDestroy_v2(ctx);
 }
 
-/* --- current context --- */
+/* --- current context -------------------------------------------------------------------------- */
 
 CUresult impl_cuCtxPushCurrent_v2(CUcontext ctx)
 {
@@ -369,7 +369,7 @@ CUresult impl_cuCtxGetCurrent(CUcontext *pctx)
 	return CUDA_SUCCESS;
 }
 
-/* --- peers --- */
+/* --- peers ------------------------------------------------------------------------------------ */
 
 /* Access is one device's to another's memory, whichever of its contexts that belongs to. */
 static CUresult peer_check(CUcontext handle, struct context **ret_peer)
@@ -407,7 +407,7 @@ CUresult impl_cuCtxDisablePeerAccess(CUcontext peerContext)
 	return result;
 }
 
-/* --- questions --- */
+/* --- questions -------------------------------------------------------------------------------- */
 
 /* The current context whether or not it carries an error: questions about it are still answered. */
 static CUresult context_asked(struct context **ret_context)

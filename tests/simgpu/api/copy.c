@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- copies --- */
+/* --- copies ----------------------------------------------------------------------------------- */
 
 enum copy_ends { ANY_TO_ANY, HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE };
 
@@ -237,7 +237,7 @@ CUresult impl_cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice,
 	return copy_plain(dstDevice, srcDevice, ByteCount, DEVICE_TO_DEVICE, hStream, true);
 }
 
-/* --- between devices: addresses say by themselves where they are --- */
+/* --- between devices: addresses say by themselves where they are ------------------------------ */
 
 CUresult impl_cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
 				CUcontext srcContext, size_t ByteCount, CUstream hStream)
@@ -258,7 +258,7 @@ CUresult impl_cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdevice
 	return impl_cuMemcpyPeerAsync(dstDevice, dstContext, srcDevice, srcContext, ByteCount, NULL);
 }
 
-/* --- rectangles and boxes --- */
+/* --- rectangles and boxes --------------------------------------------------------------------- */
 
 /* One end of a box as the API has it. Arrays are not supported. */
 struct corner {
@@ -412,7 +412,7 @@ CUresult impl_cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStr
 	return copy_box_peer(pCopy, hStream, true);
 }
 
-/* --- fills --- */
+/* --- fills ------------------------------------------------------------------------------------ */
 
 static bool fill_span(const struct work_fill *fill, size_t *ret_bytes)
 {

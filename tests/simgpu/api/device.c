@@ -45,7 +45,7 @@ void driver_note(const char *format, ...)
 		return;
 }
 
-/* --- beginning and end --- */
+/* --- beginning and end ------------------------------------------------------------------------ */
 
 /* Registered inside cuInit(), as the real library does: what a program registers later runs before this. */
 static void driver_exit(void)
@@ -158,7 +158,7 @@ CUresult impl_cuInit(unsigned int Flags)
 	return result;
 }
 
-/* --- identity --- */
+/* --- identity --------------------------------------------------------------------------------- */
 
 struct device *device_of(CUdevice handle)
 {
@@ -302,7 +302,7 @@ CUresult impl_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib, 
 	}
 }
 
-/* --- attributes --- */
+/* --- attributes ------------------------------------------------------------------------------- */
 
 struct attribute {
 	CUdevice_attribute name;

@@ -32,7 +32,7 @@
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
-/* --- handles (handle.c) --- */
+/* --- handles (handle.c) ----------------------------------------------------------------------- */
 
 enum handle_kind {
 	HANDLE_CONTEXT = 1,
@@ -55,7 +55,7 @@ CUresult handle_add(enum handle_kind kind, const void *object);
 void handle_remove(const void *object);
 bool handle_is(enum handle_kind kind, const void *object);
 
-/* --- devices and contexts (device.c, context.c) --- */
+/* --- devices and contexts (device.c, context.c) ----------------------------------------------- */
 
 struct stream;
 struct module;
@@ -151,7 +151,7 @@ struct device *device_of(CUdevice handle);
 /* Context of a call whose gate is CONTEXT: never NULL. */
 struct context *context_gated(void);
 
-/* --- modules (module.c) --- */
+/* --- modules (module.c) ----------------------------------------------------------------------- */
 
 struct function {
 	struct module *module;
@@ -198,7 +198,7 @@ bool function_allows_nonportable_cluster(const struct function *function);
 /* Unloads every module of a context that has no work left. driver.lock is held. */
 void modules_drop(struct context *context);
 
-/* --- memory (memory.c) --- */
+/* --- memory (memory.c) ------------------------------------------------------------------------ */
 
 /* Frees everything a context allocated. driver.lock is held. */
 void allocations_drop(struct context *context);
@@ -208,7 +208,7 @@ struct device *address_device(CUdeviceptr address, CUdeviceptr *ret_start, size_
 /* Memory of the device itself, as opposed to host memory it can reach. */
 bool address_is_on_device(CUdeviceptr address);
 
-/* --- launches (launch.c) --- */
+/* --- launches (launch.c) ---------------------------------------------------------------------- */
 
 /* A launch as asked for, whatever the entry point. */
 struct launch_request {
@@ -228,7 +228,7 @@ CUresult launch_prepare(CUfunction handle, struct context *context, const struct
 /* The first of `n` grid ids in a row. */
 uint64_t grid_ids_take(struct device *device, uint64_t n);
 
-/* --- streams and operations (stream.c) --- */
+/* --- streams and operations (stream.c) -------------------------------------------------------- */
 
 uint64_t monotonic_ns(void);
 
@@ -247,7 +247,7 @@ enum {
 	DEVICE_BYTES_PER_NS = 1000,
 };
 
-/* --- work: what a stream or a graph has done (launch.c, copy.c, memory.c, graph_run.c) --- */
+/* --- work: what a stream or a graph has done (launch.c, copy.c, memory.c, graph_run.c) -------- */
 
 enum work_kind { WORK_NOTHING, WORK_LAUNCH, WORK_COPY, WORK_FILL, WORK_CALLBACK, WORK_FREE, WORK_GRAPH };
 
@@ -417,7 +417,7 @@ CUresult context_wait(struct context *context);
 /* Process exit: running grids are stopped, queued work is dropped; waits up to a second for workers to notice. */
 void streams_abandon(void);
 
-/* --- entry points, one list (driver.def) --- */
+/* --- entry points, one list (driver.def) ------------------------------------------------------ */
 
 #define DRIVER(symbol, since, gate, streams, params, args) CUresult impl_##symbol params;
 #define UNSUPPORTED(symbol, since, streams)

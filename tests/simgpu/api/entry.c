@@ -29,7 +29,7 @@ enum entry {
 	N_ENTRIES
 };
 
-/* --- the list as data --- */
+/* --- the list as data ------------------------------------------------------------------------- */
 
 enum { SINCE_PER_THREAD = 7000 }; /* no per-thread twin is older */
 
@@ -70,7 +70,7 @@ static const struct entry_info entries[N_ENTRIES] = {
 #undef DRIVER
 #undef UNSUPPORTED
 
-/* --- settings of this file --- */
+/* --- settings of this file -------------------------------------------------------------------- */
 
 enum { MAX_FAULTS = 32, OLDEST_DRIVER_VERSION = 10000 };
 
@@ -193,7 +193,7 @@ static void settings_read(void)
 	missing_read();
 }
 
-/* --- the way in --- */
+/* --- the way in ------------------------------------------------------------------------------- */
 
 static void call_log(const char *symbol, const char *suffix, const char *detail)
 {
@@ -272,7 +272,7 @@ static CUresult call_unsupported(enum entry entry, const char *suffix)
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* --- the exported functions --- */
+/* --- the exported functions ------------------------------------------------------------------- */
 
 #define WRAP(symbol, entry_name, suffix, gate, params, args)                     \
 	EXPORT CUresult symbol params                                            \
@@ -309,7 +309,7 @@ static CUresult call_unsupported(enum entry entry, const char *suffix)
 #undef DRIVER
 #undef UNSUPPORTED
 
-/* --- cuGetProcAddress --- */
+/* --- cuGetProcAddress ------------------------------------------------------------------------- */
 
 /* Is `symbol` without its "_vN" equal to `base`? */
 static bool is_version_of(const char *symbol, const char *base)

@@ -19,7 +19,7 @@ static uint64_t new_id(void)
 	return atomic_fetch_add_explicit(&driver.last_id, 1, memory_order_relaxed) + 1;
 }
 
-/* --- content --- */
+/* --- content ---------------------------------------------------------------------------------- */
 
 static void node_clear(struct graph_node *node)
 {
@@ -200,7 +200,7 @@ CUresult node_assign(struct graph_node *node, const struct graph_node *from)
 	return CUDA_SUCCESS;
 }
 
-/* --- structure --- */
+/* --- structure -------------------------------------------------------------------------------- */
 
 CUresult graph_create(bool has_handles, struct graph **ret_graph)
 {

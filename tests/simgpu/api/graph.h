@@ -67,7 +67,7 @@ struct graph {
 	struct user_object_ref *user_objects;
 };
 
-/* --- graphs (graph.c); graph_lock is held unless said otherwise --- */
+/* --- graphs (graph.c); graph_lock is held unless said otherwise ------------------------------- */
 
 extern pthread_mutex_t graph_lock;
 
@@ -101,7 +101,7 @@ typedef CUresult (*node_fill)(struct graph_node *node, void *params);
 /* The function for a node of that type and the structure it takes; NULL for types that are not supported. */
 node_fill node_filler(CUgraphNodeParams *params, void **ret_params);
 
-/* --- memory of graphs (memory.c) --- */
+/* --- memory of graphs (memory.c) -------------------------------------------------------------- */
 
 /* Lives as long as a node, plan or executable refers to it. Callable from any thread. */
 CUresult graph_memory_create(struct context *context, size_t bytes, struct graph_memory **ret_memory);
@@ -111,7 +111,7 @@ CUdeviceptr graph_memory_address(const struct graph_memory *memory);
 /* Does the address start memory of a graph? */
 bool address_is_of_graph(CUdeviceptr address);
 
-/* --- plans and runs (graph_run.c) --- */
+/* --- plans and runs (graph_run.c) ------------------------------------------------------------- */
 
 struct graph_plan;
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- handles --- */
+/* --- handles ---------------------------------------------------------------------------------- */
 
 static CUresult graph_check(CUgraph handle, struct graph **ret_graph)
 {
@@ -45,7 +45,7 @@ static CUresult context_of(CUcontext handle, struct context **ret_context)
 	return CUDA_SUCCESS;
 }
 
-/* --- graphs --- */
+/* --- graphs ----------------------------------------------------------------------------------- */
 
 CUresult impl_cuGraphCreate(CUgraph *phGraph, unsigned int flags)
 {
@@ -128,7 +128,7 @@ CUresult impl_cuGraphNodeFindInClone(CUgraphNode *phNode, CUgraphNode hOriginalN
 	return result;
 }
 
-/* --- lists of nodes: a NULL list asks how many there are --- */
+/* --- lists of nodes: a NULL list asks how many there are -------------------------------------- */
 
 struct list {
 	CUgraphNode *nodes;
@@ -289,7 +289,7 @@ CUresult impl_cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType *type)
 	return CUDA_SUCCESS;
 }
 
-/* --- edges --- */
+/* --- edges ------------------------------------------------------------------------------------ */
 
 static CUresult edges_check(const struct graph *graph, const CUgraphNode *from, const CUgraphNode *to, size_t n)
 {
@@ -375,7 +375,7 @@ CUresult impl_cuGraphDestroyNode(CUgraphNode hNode)
 	return result;
 }
 
-/* --- adding nodes --- */
+/* --- adding nodes ----------------------------------------------------------------------------- */
 
 /* A new node before it has content: where it goes and what it depends on. */
 struct place {
@@ -696,7 +696,7 @@ CUresult impl_cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph, cons
 	return node_add(&place, CU_GRAPH_NODE_TYPE_EMPTY, NULL, NULL);
 }
 
-/* --- event nodes --- */
+/* --- event nodes ------------------------------------------------------------------------------ */
 
 static CUresult node_fill_event(struct graph_node *node, void *params)
 {
@@ -754,7 +754,7 @@ CUresult impl_cuGraphEventWaitNodeSetEvent(CUgraphNode hNode, CUevent event)
 	return node_refill(hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, node_fill_event, &event);
 }
 
-/* --- memory nodes --- */
+/* --- memory nodes ----------------------------------------------------------------------------- */
 
 static CUresult node_fill_alloc(struct graph_node *node, void *params)
 {
@@ -819,7 +819,7 @@ CUresult impl_cuGraphMemFreeNodeGetParams(CUgraphNode hNode, CUdeviceptr *dptr_o
 	return CUDA_SUCCESS;
 }
 
-/* --- any kind of node --- */
+/* --- any kind of node ------------------------------------------------------------------------- */
 
 /* What fills a node in from its part of the union; NULL for what is not supported. */
 node_fill node_filler(CUgraphNodeParams *params, void **ret_params)
@@ -904,7 +904,7 @@ CUresult impl_cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *nodePar
 	return node_refill(hNode, nodeParams->type, fill, params);
 }
 
-/* --- attributes of kernel nodes --- */
+/* --- attributes of kernel nodes --------------------------------------------------------------- */
 
 CUresult impl_cuGraphKernelNodeGetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr,
 					    CUkernelNodeAttrValue *value_out)
@@ -995,7 +995,7 @@ CUresult impl_cuGraphKernelNodeCopyAttributes(CUgraphNode dst, CUgraphNode src)
 	return result;
 }
 
-/* --- a drawing --- */
+/* --- a drawing -------------------------------------------------------------------------------- */
 
 static const char *node_label(const struct graph_node *node)
 {

@@ -56,7 +56,7 @@ static void exec_free(struct graph_exec *exec)
 	free(exec);
 }
 
-/* --- made --- */
+/* --- made ------------------------------------------------------------------------------------- */
 
 enum {
 	KNOWN_FLAGS = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
@@ -196,7 +196,7 @@ CUresult impl_cuGraphExecDestroy(CUgraphExec hGraphExec)
 	return result;
 }
 
-/* --- launched --- */
+/* --- launched --------------------------------------------------------------------------------- */
 
 CUresult impl_cuGraphUpload(CUgraphExec hGraphExec, CUstream hStream)
 {
@@ -283,7 +283,7 @@ CUresult impl_cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream)
 	return result;
 }
 
-/* --- changed --- */
+/* --- changed ---------------------------------------------------------------------------------- */
 
 /* The executable's own node for one of the graph it was made of. */
 static CUresult exec_node(CUgraphExec handle, CUgraphNode node_handle, struct graph_exec **ret_exec,
@@ -447,7 +447,7 @@ CUresult impl_cuGraphNodeGetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode, u
 	return result;
 }
 
-/* --- updated from a whole graph --- */
+/* --- updated from a whole graph --------------------------------------------------------------- */
 
 struct difference {
 	CUgraphExecUpdateResult reason;

@@ -40,7 +40,7 @@ struct graph_run {
 	uint64_t *ends_ns, *triggers_ns;
 };
 
-/* --- plans --- */
+/* --- plans ------------------------------------------------------------------------------------ */
 
 void graph_plan_unref(struct graph_plan *plan)
 {
@@ -183,7 +183,7 @@ CUresult graph_plan_create(const struct graph *graph, struct graph_plan **ret_pl
 	return result;
 }
 
-/* --- runs --- */
+/* --- runs ------------------------------------------------------------------------------------- */
 
 void graph_run_destroy(struct graph_run *run)
 {

@@ -21,7 +21,7 @@ enum {
 	MAX_CLUSTER = 16,
 };
 
-/* --- checks --- */
+/* --- checks ----------------------------------------------------------------------------------- */
 
 static bool shape_is_valid(const struct launch_request *request)
 {
@@ -83,7 +83,7 @@ static CUresult resources_check(const struct launch_request *request, const stru
 	return CUDA_SUCCESS;
 }
 
-/* --- parameters --- */
+/* --- parameters ------------------------------------------------------------------------------- */
 
 static CUresult params_from_pointers(const struct function *function, void **pointers, char *block)
 {
@@ -139,7 +139,7 @@ static CUresult params_build(const struct function *function, void **pointers, v
 	return result;
 }
 
-/* --- the launch --- */
+/* --- the launch ------------------------------------------------------------------------------- */
 
 CUresult launch_prepare(CUfunction handle, struct context *context, const struct launch_request *asked,
 			struct work *ret_work)
@@ -307,7 +307,7 @@ CUresult impl_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void 
 	return launch_enqueue(f, &request, config->hStream);
 }
 
-/* --- occupancy --- */
+/* --- occupancy -------------------------------------------------------------------------------- */
 
 CUresult impl_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CUfunction func, int blockSize,
 								   size_t dynamicSMemSize, unsigned int flags)
@@ -439,7 +439,7 @@ CUresult impl_cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func, co
 	return CUDA_SUCCESS;
 }
 
-/* --- profiling range: nothing here collects, and nothing objects --- */
+/* --- profiling range: nothing here collects, and nothing objects ------------------------------ */
 
 CUresult impl_cuProfilerStart(void)
 {

@@ -74,7 +74,7 @@ static bool no_memory(struct linker *linker)
 	return false;
 }
 
-/* --- tokens --- */
+/* --- tokens ----------------------------------------------------------------------------------- */
 
 static bool is_word(char c)
 {
@@ -144,7 +144,7 @@ static int compare_pieces(struct piece a, struct piece b)
 	return order ? order : (n_a > n_b) - (n_a < n_b);
 }
 
-/* --- statements --- */
+/* --- statements ------------------------------------------------------------------------------- */
 
 static struct statement *statement_add(struct linker *linker, size_t unit_index)
 {
@@ -311,7 +311,7 @@ static bool unit_cut(struct linker *linker, size_t index)
 	return true;
 }
 
-/* --- names --- */
+/* --- names ------------------------------------------------------------------------------------ */
 
 static int compare_statements(const void *a, const void *b)
 {
@@ -411,7 +411,7 @@ static bool names_settle(struct linker *linker)
 	return is_good;
 }
 
-/* --- the text --- */
+/* --- the text --------------------------------------------------------------------------------- */
 
 static bool is_renamed(const struct unit *unit, struct piece token)
 {

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- who owns what --- */
+/* --- who owns what ---------------------------------------------------------------------------- */
 
 enum { DEVICE_ALIGN = 256, HOST_ALIGN = 4096, PITCH_ALIGN = 512 };
 
@@ -196,7 +196,7 @@ struct device *address_device(CUdeviceptr address, CUdeviceptr *ret_start, size_
 	return NULL;
 }
 
-/* --- device memory --- */
+/* --- device memory ---------------------------------------------------------------------------- */
 
 CUresult impl_cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 {
@@ -327,7 +327,7 @@ void free_run(CUdeviceptr address)
 		allocation_release(&allocation);
 }
 
-/* --- memory of graphs --- */
+/* --- memory of graphs ------------------------------------------------------------------------- */
 
 struct graph_memory {
 	atomic_uint refs;
@@ -385,7 +385,7 @@ bool address_is_of_graph(CUdeviceptr address)
 	       allocation.kind == ALLOCATION_GRAPH;
 }
 
-/* --- host memory --- */
+/* --- host memory ------------------------------------------------------------------------------ */
 
 static CUresult host_add(void *host, size_t bytes, enum allocation_kind kind, unsigned int flags)
 {
@@ -512,7 +512,7 @@ CUresult impl_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int
 	return result;
 }
 
-/* --- questions about pointers --- */
+/* --- questions about pointers ----------------------------------------------------------------- */
 
 static CUresult pointer_attribute(CUpointer_attribute attribute, CUdeviceptr ptr, const struct allocation *allocation,
 				  void *data)

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- modules --- */
+/* --- modules ---------------------------------------------------------------------------------- */
 
 static void module_free(struct module *module)
 {
@@ -255,7 +255,7 @@ CUresult impl_cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 	return CUDA_SUCCESS;
 }
 
-/* --- libraries --- */
+/* --- libraries -------------------------------------------------------------------------------- */
 
 static CUresult library_check(CUlibrary handle, struct library **ret_library)
 {
@@ -489,7 +489,7 @@ CUresult impl_cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary li
 	return impl_cuLibraryGetGlobal(dptr, bytes, library, name);
 }
 
-/* --- kernels --- */
+/* --- kernels ---------------------------------------------------------------------------------- */
 
 static CUresult kernel_check(CUkernel handle, struct kernel **ret_kernel)
 {
@@ -601,7 +601,7 @@ CUresult impl_cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t *p
 	return result == CUDA_SUCCESS ? param_info(function, paramIndex, paramOffset, paramSize) : result;
 }
 
-/* --- attributes --- */
+/* --- attributes ------------------------------------------------------------------------------- */
 
 static CUresult attribute_get(const struct sim_function_info *info, const struct device *device,
 			      CUfunction_attribute attrib, int *ret_value)
@@ -739,7 +739,7 @@ CUresult impl_cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdev
 	return result == CUDA_SUCCESS && !device_of(dev) ? CUDA_ERROR_INVALID_DEVICE : result;
 }
 
-/* --- functions --- */
+/* --- functions -------------------------------------------------------------------------------- */
 
 CUresult impl_cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
 {

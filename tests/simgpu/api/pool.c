@@ -105,7 +105,7 @@ void pool_give(struct pool *pool, size_t bytes)
 		free(pool);
 }
 
-/* --- the calls --- */
+/* --- the calls -------------------------------------------------------------------------------- */
 
 CUresult impl_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 {

@@ -30,7 +30,7 @@
 #define EXPORT __attribute__((visibility("default")))
 #endif
 
-/* --- the driver (rt_driver.c) --- */
+/* --- the driver (rt_driver.c) ----------------------------------------------------------------- */
 
 /* Field [0] is the function as it is, [1] its per-thread twin where there is one, else the same function. cuda.h
  * renames a name here and where it is called alike. Never NULL: what the driver lacks answers NOT_SUPPORTED. */
@@ -50,7 +50,7 @@ cudaError_t rt_driver_ready(void);
 /* Makes sure that the thread has a current context. */
 cudaError_t rt_context_ready(void);
 
-/* --- per thread (runtime.c) --- */
+/* --- per thread (runtime.c) ------------------------------------------------------------------- */
 
 enum { MAX_CALL_DEPTH = 8 };
 
@@ -81,7 +81,7 @@ cudaError_t rt_leave(cudaError_t error);
 
 __attribute__((format(printf, 1, 2))) void rt_note(const char *format, ...);
 
-/* --- what nvcc registered (rt_register.c) --- */
+/* --- what nvcc registered (rt_register.c) ----------------------------------------------------- */
 
 /* The kernel behind a host stub. A value that is not a known stub is taken for a kernel handle. */
 cudaError_t rt_kernel(const void *function, CUkernel *ret_kernel);
@@ -91,7 +91,7 @@ cudaError_t rt_symbol(const void *symbol, CUdeviceptr *ret_address, size_t *ret_
 /* The stub of a kernel, or the kernel itself where nvcc registered none. */
 const void *rt_kernel_stub(CUkernel kernel);
 
-/* --- copies as the driver has them (rt_memory.c) --- */
+/* --- copies as the driver has them (rt_memory.c) ---------------------------------------------- */
 
 cudaError_t rt_box(const struct cudaMemcpy3DParms *params, CUDA_MEMCPY3D *ret_box);
 struct cudaMemcpy3DParms rt_box_params(const CUDA_MEMCPY3D *box);
@@ -101,7 +101,7 @@ cudaError_t rt_row_to_symbol(const void *symbol, const void *src, size_t count, 
 cudaError_t rt_row_from_symbol(void *dst, const void *symbol, size_t count, size_t offset, enum cudaMemcpyKind kind,
 			       CUDA_MEMCPY3D *ret_box);
 
-/* --- entry points, one list (runtime.def) --- */
+/* --- entry points, one list (runtime.def) ----------------------------------------------------- */
 
 #define RUNTIME(symbol, gate, streams, params, args) cudaError_t impl_##symbol params;
 #define UNSUPPORTED(symbol, streams)

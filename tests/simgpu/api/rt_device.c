@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* --- versions --- */
+/* --- versions --------------------------------------------------------------------------------- */
 
 cudaError_t impl_cudaRuntimeGetVersion(int *runtimeVersion)
 {
@@ -30,7 +30,7 @@ cudaError_t impl_cudaDriverGetVersion(int *driverVersion)
 	return rt_error(DRIVER(cuDriverGetVersion)(driverVersion));
 }
 
-/* --- devices --- */
+/* --- devices ---------------------------------------------------------------------------------- */
 
 cudaError_t impl_cudaGetDeviceCount(int *count)
 {
@@ -296,7 +296,7 @@ cudaError_t impl_cudaDeviceSetCacheConfig(enum cudaFuncCache cacheConfig)
 	return rt_error(DRIVER(cuCtxSetCacheConfig)((CUfunc_cache)cacheConfig));
 }
 
-/* --- entry points of the driver --- */
+/* --- entry points of the driver --------------------------------------------------------------- */
 
 cudaError_t impl_cudaGetDriverEntryPointByVersion(const char *symbol, void **funcPtr, unsigned int cudaVersion,
 						  unsigned long long flags,

@@ -23,7 +23,7 @@ static CUcontext rt_context(void)
 	return context;
 }
 
-/* --- graphs --- */
+/* --- graphs ----------------------------------------------------------------------------------- */
 
 cudaError_t impl_cudaGraphCreate(cudaGraph_t *pGraph, unsigned int flags)
 {
@@ -104,7 +104,7 @@ cudaError_t impl_cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, uns
 	return rt_error(DRIVER(cuGraphDebugDotPrint)(graph, path, flags));
 }
 
-/* --- capture --- */
+/* --- capture ---------------------------------------------------------------------------------- */
 
 cudaError_t impl_cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
 {
@@ -134,7 +134,7 @@ cudaError_t impl_cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGr
 		stream, dependencies, (const CUgraphEdgeData *)dependencyData, numDependencies, flags));
 }
 
-/* --- kernel nodes --- */
+/* --- kernel nodes ----------------------------------------------------------------------------- */
 
 static cudaError_t kernel_params(const struct cudaKernelNodeParams *params, CUDA_KERNEL_NODE_PARAMS *ret_params)
 {
@@ -226,7 +226,7 @@ cudaError_t impl_cudaGraphKernelNodeSetAttribute(cudaGraphNode_t hNode, cudaLaun
 							      (const CUlaunchAttributeValue *)value));
 }
 
-/* --- copy nodes --- */
+/* --- copy nodes ------------------------------------------------------------------------------- */
 
 static cudaError_t add_copy(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t n,
 			    const CUDA_MEMCPY3D *box)
@@ -319,7 +319,7 @@ COPY_NODES(ToSymbol, (const void *symbol, const void *src, size_t count, size_t 
 COPY_NODES(FromSymbol, (void *dst, const void *symbol, size_t count, size_t offset, enum cudaMemcpyKind kind),
 	   rt_row_from_symbol(dst, symbol, count, offset, kind, &box))
 
-/* --- fills and memory --- */
+/* --- fills and memory ------------------------------------------------------------------------- */
 
 cudaError_t impl_cudaGraphAddMemsetNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph,
 					const cudaGraphNode_t *pDependencies, size_t numDependencies,
@@ -371,7 +371,7 @@ cudaError_t impl_cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *dptr_
 	return rt_error(DRIVER(cuGraphMemFreeNodeGetParams)(node, (CUdeviceptr *)dptr_out));
 }
 
-/* --- host, child, empty and event nodes --- */
+/* --- host, child, empty and event nodes ------------------------------------------------------- */
 
 cudaError_t impl_cudaGraphAddHostNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph,
 				      const cudaGraphNode_t *pDependencies, size_t numDependencies,
@@ -469,7 +469,7 @@ cudaError_t impl_cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t hGraphExec, 
 	return rt_error(DRIVER(cuGraphExecEventWaitNodeSetEvent)(hGraphExec, hNode, event));
 }
 
-/* --- any kind of node --- */
+/* --- any kind of node ------------------------------------------------------------------------- */
 
 /* What the two APIs have differently: kernels and copies; memory nodes are alike. */
 static cudaError_t node_params(const struct cudaGraphNodeParams *params, CUgraphNodeParams *ret_params)
@@ -536,7 +536,7 @@ cudaError_t impl_cudaGraphExecNodeSetParams(cudaGraphExec_t graphExec, cudaGraph
 	return error == cudaSuccess ? rt_error(DRIVER(cuGraphExecNodeSetParams)(graphExec, node, &params)) : error;
 }
 
-/* --- executables --- */
+/* --- executables ------------------------------------------------------------------------------ */
 
 cudaError_t impl_cudaGraphInstantiateWithFlags(cudaGraphExec_t *pGraphExec, cudaGraph_t graph, unsigned long long flags)
 {
@@ -591,7 +591,7 @@ cudaError_t impl_cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t g
 	return impl_cudaGraphInstantiateWithFlags(pGraphExec, graph, flags);
 }
 
-/* --- user objects --- */
+/* --- user objects ----------------------------------------------------------------------------- */
 
 cudaError_t impl_cudaUserObjectCreate(cudaUserObject_t *object_out, void *ptr, cudaHostFn_t destroy,
 				      unsigned int initialRefcount, unsigned int flags)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- launches --- */
+/* --- launches --------------------------------------------------------------------------------- */
 
 /* The runtime has its own code for a shape no device takes. */
 static bool shape_is_valid(dim3 grid, dim3 block)
@@ -99,7 +99,7 @@ cudaError_t impl_cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *
 	return rt_error(DRIVER_STREAM(cuLaunchHostFunc)(stream, fn, userData));
 }
 
-/* --- attributes --- */
+/* --- attributes ------------------------------------------------------------------------------- */
 
 static cudaError_t current_device(CUdevice *ret_device)
 {
@@ -226,7 +226,7 @@ cudaError_t impl_cudaGetKernel(cudaKernel_t *kernelPtr, const void *entryFuncAdd
 	return error;
 }
 
-/* --- occupancy --- */
+/* --- occupancy -------------------------------------------------------------------------------- */
 
 cudaError_t impl_cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, const void *func, int blockSize,
 									size_t dynamicSMemSize, unsigned int flags)
@@ -289,7 +289,7 @@ cudaError_t impl_cudaOccupancyMaxActiveClusters(int *numClusters, const void *fu
 	return rt_error(DRIVER(cuOccupancyMaxActiveClusters)(numClusters, (CUfunction)kernel, &config));
 }
 
-/* --- libraries --- */
+/* --- libraries -------------------------------------------------------------------------------- */
 
 cudaError_t impl_cudaLibraryLoadData(cudaLibrary_t *library, const void *code, enum cudaJitOption *jitOptions,
 				     void **jitOptionsValues, unsigned int numJitOptions,

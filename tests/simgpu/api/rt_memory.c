@@ -11,7 +11,7 @@ static CUdeviceptr address_of(const void *pointer)
 	return (CUdeviceptr)(uintptr_t)pointer;
 }
 
-/* --- allocation --- */
+/* --- allocation ------------------------------------------------------------------------------- */
 
 /* Nothing asked for is nothing given, and no error; the driver sees it otherwise. */
 cudaError_t impl_cudaMalloc(void **devPtr, size_t size)
@@ -171,7 +171,7 @@ cudaError_t impl_cudaPointerGetAttributes(struct cudaPointerAttributes *attribut
 	return cudaSuccess;
 }
 
-/* --- copies and fills --- */
+/* --- copies and fills ------------------------------------------------------------------------- */
 
 static cudaError_t copy(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind)
 {
@@ -297,7 +297,7 @@ cudaError_t impl_cudaMemset3D(struct cudaPitchedPtr pitchedDevPtr, int value, st
 	return impl_cudaMemset3DAsync(pitchedDevPtr, value, extent, NULL);
 }
 
-/* --- boxes --- */
+/* --- boxes ------------------------------------------------------------------------------------ */
 
 cudaError_t impl_cudaMalloc3D(struct cudaPitchedPtr *pitchedDevPtr, struct cudaExtent extent)
 {
@@ -399,7 +399,7 @@ cudaError_t impl_cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *p, cudaStream
 	return error == cudaSuccess ? rt_error(DRIVER_STREAM(cuMemcpy3DAsync)(&box, stream)) : error;
 }
 
-/* --- between devices: addresses say by themselves where they are --- */
+/* --- between devices: addresses say by themselves where they are ------------------------------ */
 
 static cudaError_t device_check(int device)
 {
@@ -460,7 +460,7 @@ cudaError_t impl_cudaMemcpy3DPeerAsync(const struct cudaMemcpy3DPeerParms *p, cu
 	return error == cudaSuccess ? rt_error(DRIVER_STREAM(cuMemcpy3DAsync)(&box, stream)) : error;
 }
 
-/* --- variables --- */
+/* --- variables -------------------------------------------------------------------------------- */
 
 cudaError_t impl_cudaGetSymbolAddress(void **devPtr, const void *symbol)
 {
@@ -550,7 +550,7 @@ cudaError_t impl_cudaMemcpyFromSymbolAsync(void *dst, const void *symbol, size_t
 	return impl_cudaMemcpyAsync(dst, part, count, kind, stream);
 }
 
-/* --- rows of bytes, for nodes of graphs --- */
+/* --- rows of bytes, for nodes of graphs ------------------------------------------------------- */
 
 cudaError_t rt_row(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind, CUDA_MEMCPY3D *ret_box)
 {

@@ -13,7 +13,7 @@ static CUmemLocation driver_location(struct cudaMemLocation location)
 	return (CUmemLocation){ .type = (CUmemLocationType)location.type, .id = location.id };
 }
 
-/* --- pools --- */
+/* --- pools ------------------------------------------------------------------------------------ */
 
 cudaError_t impl_cudaMemPoolCreate(cudaMemPool_t *memPool, const struct cudaMemPoolProps *poolProps)
 {
@@ -101,7 +101,7 @@ cudaError_t impl_cudaMallocFromPoolAsync(void **ptr, size_t size, cudaMemPool_t 
 	return error;
 }
 
-/* --- managed memory --- */
+/* --- managed memory --------------------------------------------------------------------------- */
 
 cudaError_t impl_cudaMemAdvise(const void *devPtr, size_t count, enum cudaMemoryAdvise advice,
 			       struct cudaMemLocation location)
@@ -136,7 +136,7 @@ cudaError_t impl_cudaStreamAttachMemAsync(cudaStream_t stream, void *devPtr, siz
 	return rt_error(DRIVER_STREAM(cuStreamAttachMemAsync)(stream, (CUdeviceptr)(uintptr_t)devPtr, length, flags));
 }
 
-/* --- attributes of streams --- */
+/* --- attributes of streams -------------------------------------------------------------------- */
 
 cudaError_t impl_cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID attr,
 					cudaLaunchAttributeValue *value)

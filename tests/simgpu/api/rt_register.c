@@ -44,7 +44,7 @@ static struct entity **bucket_of(const void *host)
 	return &buckets[((uintptr_t)host >> 3) * UINT64_C(0x9E3779B97F4A7C15) >> 54 & (N_BUCKETS - 1)];
 }
 
-/* --- looking up --- */
+/* --- looking up ------------------------------------------------------------------------------- */
 
 static struct entity *entity_find(const void *host)
 {
@@ -156,7 +156,7 @@ cudaError_t rt_symbol(const void *symbol, CUdeviceptr *ret_address, size_t *ret_
 	return variable_address(entity, ret_address, ret_bytes);
 }
 
-/* --- registration --- */
+/* --- registration ----------------------------------------------------------------------------- */
 
 void **__cudaRegisterFatBinary(void *wrapper);
 void __cudaRegisterFatBinaryEnd(void **handle);
@@ -303,7 +303,7 @@ EXPORT char __cudaInitModule(void **handle)
 	return rt_leave(error) == cudaSuccess;
 }
 
-/* --- <<<>>> --- */
+/* --- <<<>>> ----------------------------------------------------------------------------------- */
 
 /* The generated code keeps the handle and ignores the error, so the launch has to bring it up again. */
 EXPORT cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *function)

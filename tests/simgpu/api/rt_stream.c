@@ -4,7 +4,7 @@
  */
 #include "rt.h"
 
-/* --- streams --- */
+/* --- streams ---------------------------------------------------------------------------------- */
 
 cudaError_t impl_cudaStreamCreateWithPriority(cudaStream_t *pStream, unsigned int flags, int priority)
 {
@@ -89,7 +89,7 @@ cudaError_t impl_cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode 
 	return rt_error(DRIVER(cuThreadExchangeStreamCaptureMode)((CUstreamCaptureMode *)mode));
 }
 
-/* --- events --- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 cudaError_t impl_cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
 {
@@ -131,7 +131,7 @@ cudaError_t impl_cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t 
 	return rt_error(DRIVER(cuEventElapsedTime)(ms, start, end));
 }
 
-/* --- profiling range --- */
+/* --- profiling range -------------------------------------------------------------------------- */
 
 cudaError_t impl_cudaProfilerStart(void)
 {

@@ -38,7 +38,7 @@ void rt_note(const char *format, ...)
 		return;
 }
 
-/* --- gates --- */
+/* --- gates ------------------------------------------------------------------------------------ */
 
 enum gate { RAW, ANYTIME, INIT, CONTEXT };
 
@@ -62,7 +62,7 @@ cudaError_t rt_leave(cudaError_t error)
 	return error;
 }
 
-/* --- the last error --- */
+/* --- the last error --------------------------------------------------------------------------- */
 
 cudaError_t impl_cudaGetLastError(void)
 {
@@ -77,7 +77,7 @@ cudaError_t impl_cudaPeekAtLastError(void)
 	return rt_thread()->last_error;
 }
 
-/* --- the exported functions --- */
+/* --- the exported functions ------------------------------------------------------------------- */
 
 enum entry {
 #define RUNTIME(symbol, gate, streams, params, args)

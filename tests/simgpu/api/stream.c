@@ -50,7 +50,7 @@ static bool is_dead(void)
 	return atomic_load_explicit(&driver.is_dead, memory_order_acquire);
 }
 
-/* --- operations --- */
+/* --- operations ------------------------------------------------------------------------------- */
 
 struct op *op_new(enum work_kind kind)
 {
@@ -145,7 +145,7 @@ static CUresult op_run(struct op *op, CUresult fault, uint64_t start_ns, uint64_
 	return fault == CUDA_SUCCESS ? work_run(work, start_ns, ret_end_ns) : fault;
 }
 
-/* --- workers --- */
+/* --- workers ---------------------------------------------------------------------------------- */
 
 /* stream_lock is held. */
 static void op_end(struct op *op, CUresult result, uint64_t end_ns)
@@ -312,7 +312,7 @@ static bool worker_start(struct stream *stream)
 	return error == 0;
 }
 
-/* --- enqueueing and waiting --- */
+/* --- enqueueing and waiting ------------------------------------------------------------------- */
 
 CUresult op_enqueue(struct stream *stream, struct op *op, uint64_t cost_ns, struct op *also, struct op **ret_op)
 {
@@ -524,7 +524,7 @@ CUresult stream_query(struct stream *stream)
 	return result != CUDA_SUCCESS ? result : atomic_load(&context->fault);
 }
 
-/* --- streams --- */
+/* --- streams ---------------------------------------------------------------------------------- */
 
 CUresult stream_create(struct context *context, unsigned int flags, int priority, uint64_t owner_thread,
 		       struct stream **ret_stream)

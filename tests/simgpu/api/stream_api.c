@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- streams --- */
+/* --- streams ---------------------------------------------------------------------------------- */
 
 CUresult impl_cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
 {
@@ -148,7 +148,7 @@ CUresult impl_cuStreamSynchronize(CUstream hStream)
 	return result == CUDA_SUCCESS ? stream_wait(stream) : result;
 }
 
-/* --- attributes: kept and given back --- */
+/* --- attributes: kept and given back ---------------------------------------------------------- */
 
 static bool is_stream_attribute(CUstreamAttrID attr)
 {
@@ -201,7 +201,7 @@ CUresult impl_cuStreamCopyAttributes(CUstream dstStream, CUstream srcStream)
 	return CUDA_SUCCESS;
 }
 
-/* --- host functions --- */
+/* --- host functions --------------------------------------------------------------------------- */
 
 static CUresult callback_enqueue(CUstream handle, CUhostFn function, CUstreamCallback with_status, void *argument)
 {
@@ -235,7 +235,7 @@ CUresult impl_cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, v
 	return callback_enqueue(hStream, NULL, callback, userData);
 }
 
-/* --- events --- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 static CUresult event_check(CUevent handle, struct event **ret_event)
 {

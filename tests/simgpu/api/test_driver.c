@@ -77,7 +77,7 @@ static int before_all(void **state)
 	return 0;
 }
 
-/* --- launches --- */
+/* --- launches --------------------------------------------------------------------------------- */
 
 static void pointers_and_buffer_carry_the_same_parameters(void **state)
 {
@@ -213,7 +213,7 @@ static void bad_code_is_refused_with_a_reason(void **state)
 	assert_int_equal(cuModuleLoad(&loaded, "/nonexistent.ptx"), CUDA_ERROR_FILE_NOT_FOUND);
 }
 
-/* --- handles --- */
+/* --- handles ---------------------------------------------------------------------------------- */
 
 static void what_is_no_handle_is_refused(void **state)
 {
@@ -339,7 +339,7 @@ static void user_objects_live_as_long_as_their_graphs(void **state)
 	assert_int_equal(cuUserObjectRelease(object, 1), CUDA_ERROR_INVALID_VALUE);
 }
 
-/* --- linking --- */
+/* --- linking ---------------------------------------------------------------------------------- */
 
 static const char ptx_caller[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
 				 ".extern .func (.param .b32 r) seven();\n"
@@ -401,7 +401,7 @@ static void texts_are_linked_at_run_time(void **state)
 	OK(cuLinkDestroy(link));
 }
 
-/* --- contexts --- */
+/* --- contexts --------------------------------------------------------------------------------- */
 
 static void contexts_stack_and_reset(void **state)
 {
@@ -473,7 +473,7 @@ static void a_fault_stays_in_its_context(void **state)
 	OK(cuCtxSynchronize());
 }
 
-/* --- memory --- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 static void pointers_know_what_they_are(void **state)
 {
@@ -577,7 +577,7 @@ static void rectangles_keep_to_their_rows(void **state)
 	assert_int_equal(cuMemcpy2D(&copy), CUDA_ERROR_INVALID_VALUE);
 }
 
-/* --- cuGetProcAddress --- */
+/* --- cuGetProcAddress ------------------------------------------------------------------------- */
 
 static void proc_addresses_follow_version_and_flags(void **state)
 {
@@ -636,7 +636,7 @@ static void proc_addresses_follow_version_and_flags(void **state)
 	dlclose(self);
 }
 
-/* --- threads --- */
+/* --- threads ---------------------------------------------------------------------------------- */
 
 /* Ends with what went wrong, or NULL. */
 static void *launch_often(void *argument)

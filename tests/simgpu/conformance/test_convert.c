@@ -181,7 +181,7 @@ static void every_pair_converts(void **state)
 			convert_pair(&types[to], &types[from]);
 }
 
-/* --- forms of their own --- */
+/* --- forms of their own ----------------------------------------------------------------------- */
 
 static uint64_t integral(uint64_t a, const struct exact_format *format, enum exact_mode mode)
 {
@@ -276,7 +276,7 @@ static void special_forms_convert(void **state)
 	conform_run(list, sizeof(list) / sizeof(list[0]));
 }
 
-/* --- approximations: the bounds are those of the PTX reference --- */
+/* --- approximations: the bounds are those of the PTX reference -------------------------------- */
 
 static double f32_of(uint64_t code)
 {

@@ -205,7 +205,7 @@ static void arithmetic_is_rounded_once(void **state)
 	conform_run(arithmetic, sizeof(arithmetic) / sizeof(arithmetic[0]));
 }
 
-/* --- minimum, maximum --- */
+/* --- minimum, maximum ------------------------------------------------------------------------- */
 
 static bool is_less(uint64_t a, uint64_t b, const struct exact_format *format)
 {
@@ -281,7 +281,7 @@ static void extremes_order_zeros_and_nans(void **state)
 	conform_run(list, sizeof(list) / sizeof(list[0]));
 }
 
-/* --- comparisons --- */
+/* --- comparisons ------------------------------------------------------------------------------ */
 
 #define ORDERED(format)     (!exact_is_nan(a, &(format)) && !exact_is_nan(b, &(format)))
 #define COMPARE(format, op) (exact_value(a, &(format)) op exact_value(b, &(format)))

@@ -201,7 +201,7 @@ static void arithmetic_matches(void **state)
 	conform_run(list, sizeof(list) / sizeof(list[0]));
 }
 
-/* --- bits, one at a time --- */
+/* --- bits, one at a time ---------------------------------------------------------------------- */
 
 static uint32_t bit(uint64_t value, int64_t index)
 {

@@ -111,7 +111,8 @@ __global__ void warps(int *o, int n)
 {
 	int i = threadIdx.x, all;
 
-	o[i] += __shfl_xor_sync(-1, o[i], 3) + __ballot_sync(-1, i & 1) + __any_sync(-1, i) + __shfl_down_sync(-1, i, 2);
+	o[i] += __shfl_xor_sync(-1, o[i], 3) + __ballot_sync(-1, i & 1) + __any_sync(-1, i) +
+		__shfl_down_sync(-1, i, 2);
 	o[i] += __match_any_sync(-1, i & 3) + __activemask() + __reduce_add_sync(-1, i);
 	o[i] += __match_all_sync(-1, i & 3, &all) + all;
 	__syncwarp();
@@ -182,9 +183,10 @@ __global__ void arithmetic(int *o, unsigned long long *u, float *f, double *d, _
 	o[i + 1] = (int)f[i] + (unsigned char)d[i] + __float2int_rn(f[i]) + __double2ll_rd(d[1]) + isnan(f[3]) +
 		   (f[i] < d[i]) + i / o[2] + i % o[3] + (int)(u[3] / u[4]);
 	f[1] = floorf(f[2]) + rintf(f[3]) + truncf(f[4]) + fabsf(f[5]) + fminf(f[1], f[2]) + __saturatef(f[3]) +
-	       copysignf(f[1], f[2]) + fmaf(f[1], f[2], f[3]) + __fdividef(f[1], f[2]) + __frcp_rn(f[3]) + rsqrtf(f[3]) +
-	       __logf(f[3]) + __cosf(f[1]) + (float)u[3] + (float)i + ldexpf(f[1], i);
-	d[1] = rint(d[2]) + fma(d[1], d[2], d[3]) + (double)u[3] + (double)f[1] + fmin(d[1], d[2]) + 1.0 / d[4] + rsqrt(d[4]);
+	       copysignf(f[1], f[2]) + fmaf(f[1], f[2], f[3]) + __fdividef(f[1], f[2]) + __frcp_rn(f[3]) +
+	       rsqrtf(f[3]) + __logf(f[3]) + __cosf(f[1]) + (float)u[3] + (float)i + ldexpf(f[1], i);
+	d[1] = rint(d[2]) + fma(d[1], d[2], d[3]) + (double)u[3] + (double)f[1] + fmin(d[1], d[2]) + 1.0 / d[4] +
+	       rsqrt(d[4]);
 }
 
 __global__ void copies(int *o)

@@ -22,7 +22,7 @@ struct input {
 
 #define BOTH __host__ __device__
 
-/* --- pieces of programs: each takes an input and gives 64 bits ------------------------------------------------------ */
+/* --- pieces of programs: each takes an input and gives 64 bits -------------------------------- */
 
 BOTH inline uint64_t bits(float value)
 {
@@ -40,21 +40,23 @@ BOTH inline uint64_t bits(double value)
 	return value == value ? result : 0x7ff8000000000000;
 }
 
-#define PIECE(name, ...)                                    \
-	struct name {                                       \
-		static const char *title()                  \
-		{                                           \
-			return #name;                       \
-		}                                           \
-		BOTH static uint64_t run(const input &x)    \
-		{                                           \
-			__VA_ARGS__                         \
-		}                                           \
+#define PIECE(name, ...)                                 \
+	struct name {                                    \
+		static const char *title()               \
+		{                                        \
+			return #name;                    \
+		}                                        \
+		BOTH static uint64_t run(const input &x) \
+		{                                        \
+			__VA_ARGS__                      \
+		}                                        \
 	};
 
 PIECE(unsigned_32, { return (x.a * x.b + (x.a ^ x.b >> 3)) / (x.b | 1) + x.a % (x.b | 7); })
-PIECE(signed_32, { return (uint64_t)(int64_t)(x.i / 2 / (x.k | 1) + x.i % (x.k | 2) + (x.i >> 3) - (x.i < x.k ? x.i : x.k)); })
-PIECE(unsigned_64, { return x.u * x.v + x.u / (x.v | 1) + x.u % (x.v >> 7 | 5) + (x.u << (x.a & 63)) + (x.v >> (x.b & 63)); })
+PIECE(signed_32,
+      { return (uint64_t)(int64_t)(x.i / 2 / (x.k | 1) + x.i % (x.k | 2) + (x.i >> 3) - (x.i < x.k ? x.i : x.k)); })
+PIECE(unsigned_64,
+      { return x.u * x.v + x.u / (x.v | 1) + x.u % (x.v >> 7 | 5) + (x.u << (x.a & 63)) + (x.v >> (x.b & 63)); })
 PIECE(signed_64, { return (uint64_t)(x.s / 2 / (int64_t)(x.i | 1) + x.s % (int64_t)(x.k | 2) + (x.s >> (x.a & 63))); })
 PIECE(bytes_and_halves, {
 	uint8_t c = (uint8_t)(x.a + 3);
@@ -64,13 +66,23 @@ PIECE(bytes_and_halves, {
 	return (uint64_t)(c + sc * h - sh) + (uint64_t)(h / (c | 1)) + (uint64_t)(sh % (sc | 1));
 })
 PIECE(float_arithmetic, { return bits((x.f + x.g) * x.f - x.g / (x.f + 0.25f)); })
-PIECE(float_functions, { return bits(sqrtf(fabsf(x.f)) + floorf(x.g) + ceilf(x.f) + truncf(x.g) + rintf(x.f) + copysignf(x.f, x.g)); })
-PIECE(float_compare, { return (x.f < x.g) + 2 * (x.f == x.g) + 4 * !(x.f >= x.g) + 8 * (x.f != x.f) + 16 * (uint64_t)bits(fminf(x.f, x.g)); })
+PIECE(float_functions,
+      { return bits(sqrtf(fabsf(x.f)) + floorf(x.g) + ceilf(x.f) + truncf(x.g) + rintf(x.f) + copysignf(x.f, x.g)); })
+PIECE(float_compare, {
+	return (x.f < x.g) + 2 * (x.f == x.g) + 4 * !(x.f >= x.g) + 8 * (x.f != x.f) +
+	       16 * (uint64_t)bits(fminf(x.f, x.g));
+})
 PIECE(double_arithmetic, { return bits((x.d + x.e) * x.d - x.e / (x.d + 0.25)); })
 PIECE(double_functions, { return bits(sqrt(fabs(x.d)) + floor(x.e) + ceil(x.d) + rint(x.e) + fmax(x.d, x.e)); })
 PIECE(fused, { return bits(fmaf(x.f, x.g, 1.5f)) ^ bits(fma(x.d, x.e, -2.5)); })
-PIECE(float_to_int, { return (uint64_t)(int64_t)(int)(x.f * 100) + (uint64_t)(unsigned)fabsf(x.g) + (uint64_t)(long long)x.d + (uint64_t)fabs(x.e); })
-PIECE(int_to_float, { return bits((float)x.i) ^ bits((float)x.u) << 1 ^ bits((double)x.s) ^ bits((double)x.u) >> 3 ^ bits((float)x.s) << 7; })
+PIECE(float_to_int, {
+	return (uint64_t)(int64_t)(int)(x.f * 100) + (uint64_t)(unsigned)fabsf(x.g) + (uint64_t)(long long)x.d +
+	       (uint64_t)fabs(x.e);
+})
+PIECE(int_to_float, {
+	return bits((float)x.i) ^ bits((float)x.u) << 1 ^ bits((double)x.s) ^ bits((double)x.u) >> 3 ^
+	       bits((float)x.s) << 7;
+})
 PIECE(narrowing, { return bits((float)x.d) + bits((double)x.f) + (uint64_t)(int8_t)x.i + (uint64_t)(uint16_t)x.u; })
 PIECE(hashing, {
 	uint64_t h = 1469598103934665603ull;
@@ -98,17 +110,38 @@ PIECE(switches, {
 	uint64_t r = 0;
 	for (int n = 0; n < 6; n++)
 		switch (x.u >> (5 * n) & 15) {
-		case 0: r += 3; break;
-		case 1: r *= 5; break;
-		case 2: r ^= x.u; break;
-		case 3: r -= x.v; break;
-		case 4: r = r << 3 | r >> 61; break;
-		case 5: r += x.a; /* falls through */
-		case 6: r ^= 0x55; break;
-		case 9: r = ~r; break;
-		case 10: r /= 3; break;
-		case 11: r += (uint64_t)x.i; break;
-		default: r++; break;
+		case 0:
+			r += 3;
+			break;
+		case 1:
+			r *= 5;
+			break;
+		case 2:
+			r ^= x.u;
+			break;
+		case 3:
+			r -= x.v;
+			break;
+		case 4:
+			r = r << 3 | r >> 61;
+			break;
+		case 5:
+			r += x.a; /* falls through */
+		case 6:
+			r ^= 0x55;
+			break;
+		case 9:
+			r = ~r;
+			break;
+		case 10:
+			r /= 3;
+			break;
+		case 11:
+			r += (uint64_t)x.i;
+			break;
+		default:
+			r++;
+			break;
 		}
 	return r;
 })
@@ -160,11 +193,19 @@ struct animal {
 };
 struct cat : animal {
 	uint64_t lives;
-	BOTH cat(uint64_t l) : lives(l) {}
-	BOTH uint64_t speak(uint64_t v) const override { return v * lives + 9; }
+	BOTH cat(uint64_t l) : lives(l)
+	{
+	}
+	BOTH uint64_t speak(uint64_t v) const override
+	{
+		return v * lives + 9;
+	}
 };
 struct dog : animal {
-	BOTH uint64_t speak(uint64_t v) const override { return v ^ 0xd09; }
+	BOTH uint64_t speak(uint64_t v) const override
+	{
+		return v ^ 0xd09;
+	}
 };
 
 PIECE(virtual_calls, {
@@ -188,19 +229,20 @@ PIECE(half_arithmetic, {
 	__half h = __float2half(x.f), k = __float2half(x.g);
 	return bits(__half2float(__hadd(h, k))) ^ bits(__half2float(__hmul(h, k))) << 16;
 })
-PIECE(bfloat_conversion, { return bits(__bfloat162float(__float2bfloat16(x.f))) + bits(__bfloat162float(__float2bfloat16(x.g))); })
+PIECE(bfloat_conversion,
+      { return bits(__bfloat162float(__float2bfloat16(x.f))) + bits(__bfloat162float(__float2bfloat16(x.g))); })
 
 /* Functions of the mathematics library differ in the last digits between host and device: compared by digits. */
-#define CLOSE(name, expression)                             \
-	struct name {                                       \
-		static const char *title()                  \
-		{                                           \
-			return #name;                       \
-		}                                           \
-		BOTH static double run(const input &x)      \
-		{                                           \
-			return expression;                  \
-		}                                           \
+#define CLOSE(name, expression)                        \
+	struct name {                                  \
+		static const char *title()             \
+		{                                      \
+			return #name;                  \
+		}                                      \
+		BOTH static double run(const input &x) \
+		{                                      \
+			return expression;             \
+		}                                      \
 	};
 
 CLOSE(sines, sin(x.d) + cos(x.e))
@@ -212,7 +254,7 @@ CLOSE(single_exponentials, expf(x.f / 50) + logf(fabsf(x.g) + 0.1f) + exp2f(x.f 
 CLOSE(single_powers, powf(fabsf(x.f) + 0.1f, x.g / 100) + cbrtf(x.f) + hypotf(x.f, x.g) + tanhf(x.f / 90))
 CLOSE(gammas, erf(x.d / 100) + lgamma(fabs(x.e) + 1))
 
-/* --- running -------------------------------------------------------------------------------------------------------- */
+/* --- running ---------------------------------------------------------------------------------- */
 
 template <typename P, typename R> __global__ void run_on_device(const input *inputs, R *results)
 {
@@ -302,7 +344,8 @@ template <typename P> static void check_close(double tolerance)
 		bool same = results[n] == expected || (results[n] != results[n] && expected != expected);
 
 		if (!same && !(fabs(results[n] - expected) <= tolerance * (1 + fabs(expected)))) {
-			printf("%s, input %d: %.17g on the device, %.17g on the host\n", P::title(), n, results[n], expected);
+			printf("%s, input %d: %.17g on the device, %.17g on the host\n", P::title(), n, results[n],
+			       expected);
 			n_failed++;
 			return;
 		}

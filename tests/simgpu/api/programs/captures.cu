@@ -78,7 +78,8 @@ static void waiting_and_asking_lose_the_capture()
 	LOSES(cudaMemcpy(host, device, 16, cudaMemcpyDeviceToHost), cudaErrorStreamCaptureUnsupported);
 	LOSES(cudaMalloc(&device, 16), cudaErrorStreamCaptureUnsupported);
 	LOSES(cudaEventQuery(event), cudaErrorStreamCaptureUnsupported);
-	LOSES(cudaStreamAddCallback(stream, [](cudaStream_t, cudaError_t, void *) {}, NULL, 0),
+	LOSES(cudaStreamAddCallback(
+		      stream, [](cudaStream_t, cudaError_t, void *) {}, NULL, 0),
 	      cudaErrorStreamCaptureUnsupported);
 }
 

@@ -163,7 +163,8 @@ static void graphs_are_built_and_changed_by_hand()
 {
 	int one = 1, two = 2, seven = 7, result = 0, n_calls = 0;
 	void *add_args[] = { &counter, &one }, *scale_args[] = { &counter, &two };
-	cudaKernelNodeParams add_params = kernel((void *)add, add_args), scale_params = kernel((void *)scale, scale_args);
+	cudaKernelNodeParams add_params = kernel((void *)add, add_args),
+			     scale_params = kernel((void *)scale, scale_args);
 	cudaMemsetParams clear = {};
 	cudaHostNodeParams call = { count_call, &n_calls };
 	cudaGraph_t graph, clone;
@@ -276,7 +277,8 @@ static void variables_and_boxes_are_copied_by_nodes()
 	cudaPitchedPtr device;
 
 	OK(cudaGraphCreate(&graph, 0));
-	OK(cudaGraphAddMemcpyNodeToSymbol(&in, graph, NULL, 0, variable, &host[0], sizeof(int), 0, cudaMemcpyHostToDevice));
+	OK(cudaGraphAddMemcpyNodeToSymbol(&in, graph, NULL, 0, variable, &host[0], sizeof(int), 0,
+					  cudaMemcpyHostToDevice));
 	OK(cudaGraphAddMemcpyNodeFromSymbol(&out, graph, &in, 1, &host[1], variable, sizeof(int), 0,
 					    cudaMemcpyDeviceToHost));
 	OK(cudaGraphInstantiate(&exec, graph, 0));

@@ -27,7 +27,8 @@ int main()
 	tick<<<1, 1>>>(smallest);
 	OK(cudaDeviceSynchronize());
 	OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, tick, 128, 0));
-	printf("%s: sm_%d%d, %d SMs at %d MHz, %zu KiB optin, L2 %d, tick %llu, cluster %d, blocks %d, over 70 GiB: %d\n",
+	printf("%s: sm_%d%d, %d SMs at %d MHz, %zu KiB optin, L2 %d, tick %llu, cluster %d, blocks %d, over 70 GiB: "
+	       "%d\n",
 	       p.name, p.major, p.minor, p.multiProcessorCount, clock / 1000, p.sharedMemPerBlockOptin / 1024,
 	       p.l2CacheSize, *smallest, p.clusterLaunch, blocks, p.totalGlobalMem > 70ull << 30);
 	return 0;
