@@ -533,6 +533,8 @@ HANDLER(copy_param)
 {
 	uint64_t to = warp->frame->local_base + (uint64_t)insn->displacement[1];
 
+	mask &= ~read_predicate(warp, &insn->o[0]);
+	write_predicate(warp, &insn->o[0], mask, mask);
 	FOR_EACH_LANE(lane, mask)
 	{
 		memcpy(warp->local + (size_t)lane * warp->local_capacity + to,

@@ -265,8 +265,8 @@ static bool parse_offset(struct ptx_parser *parser, int64_t *ret_offset)
 	return true;
 }
 
-/* A function's parameter is in registers, so to speak: its address is that of a copy in local memory. Parameters are
- * not written to, so a copy made where the address is taken is as good as one made at the call. */
+/* A function's parameter is in registers, so to speak: its address is that of a copy in local memory, which a lane
+ * makes when it first takes it. */
 static bool param_address(struct decoder *decoder, const struct ptx_name *name, uint32_t offset, int64_t addend,
 			  uint32_t bytes, struct ptx_operand *ret_operand)
 {
@@ -275,11 +275,19 @@ static bool param_address(struct decoder *decoder, const struct ptx_name *name, 
 		.name = decoder->start, .line = decoder->start.line, .align = 16, .bytes = name->bytes
 	};
 	struct ptx_insn insn = { .op = PTX_OP_COPY_PARAM, .guard = PTX_NO_GUARD, .line = decoder->start.line };
+	struct ptx_name *param =
+		(struct ptx_name *)parser->names.items + (name - (struct ptx_name *)parser->names.items);
 	uint32_t local;
 
-	if (!ptx_reserve_area(parser, &copy, PTX_MAX_LOCAL_BYTES, &parser->function->local_bytes, &local))
-		return false;
+	if (param->copy == 0) {
+		if (!ptx_reserve_area(parser, &copy, PTX_MAX_LOCAL_BYTES, &parser->function->local_bytes, &local))
+			return false;
+		param->copy = local + 1;
+		param->copied = ptx_new_register(parser, 0);
+	}
+	local = param->copy - 1;
 	decode_init_operands(&insn);
+	insn.o[0] = (struct ptx_operand){ .kind = PTX_OPERAND_REG, .offset = param->copied };
 	insn.displacement[0] = offset;
 	insn.displacement[1] = local;
 	insn.displacement[2] = name->bytes;

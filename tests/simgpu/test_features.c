@@ -50,13 +50,15 @@ static void a_parameter_has_an_address(void **state)
 {
 	(void)state;
 	run(KERNEL(".func (.param .b32 d) f(.param .align 8 .b8 s[16]) { .reg .b64 %a<4>; .reg .b32 %x<4>;\n"
-		   "mov.u64 %a0, s; cvta.param.u64 %a1, %a0; ld.u32 %x0, [%a1+12]; ld.param.u32 %x1, [%a0+8];\n"
+		   "mov.u64 %a0, s; add.u64 %a1, %a0, 12; ld.param.u32 %x3, [%a1]; sub.u32 %x3, %x3, 1;\n"
+		   "cvta.param.u64 %a1, %a1; st.u32 [%a1], %x3; mov.u64 %a0, s; cvta.param.u64 %a1, %a0; ld.u32 %x0, "
+		   "[%a1+12]; ld.param.u32 %x1, [%a0+8];\n"
 		   "add.u32 %x2, %x0, %x1; st.param.b32 [d], %x2; ret; }\n",
 		   "",
 		   "{ .param .align 8 .b8 s[16]; .param .b32 d; st.param.b32 [s+8], %r1; st.param.b32 [s+12], 500;\n"
 		   "call (d), f, (s); ld.param.b32 %r2, [d]; } st.global.u32 [%rd2], %r2;"),
 	    3);
-	check_words(8, 1, (uint32_t[]){ 502 });
+	check_words(8, 1, (uint32_t[]){ 501 });
 }
 
 static void the_stack_grows_and_shrinks(void **state)
