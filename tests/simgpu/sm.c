@@ -28,6 +28,7 @@
 #define EVENTS_BEFORE_YIELD   4096 /* that neither achieved something nor polled: it may spin on plain loads */
 #define WORK_INSTRUCTIONS     64   /* of a warp without a poll: it computes, others may well wait for that */
 #define REST_NS               200000
+#define LONGEST_RESTS         40 /* of REST_NS at once */
 
 struct sim_sm {
 	uint32_t n_blocks, n_warps;
@@ -360,7 +361,9 @@ static void give_way(struct sim_domain *domain)
 		sched_yield();
 		return;
 	}
-	host_sleep(REST_NS);
+	/* The longer nothing came, the longer the rest: a turn of looks takes as long as the machine is slow. */
+	const uint64_t n_rests = domain->n_fruitless / POLLS_BEFORE_REST;
+	host_sleep(REST_NS * (n_rests < LONGEST_RESTS ? n_rests : LONGEST_RESTS));
 	if ((domain->now >> SIM_TIME_BITS) - state->launch->start_ns > host_now_ns() - state->host_start_ns)
 		host_sleep(5 * REST_NS);
 }
