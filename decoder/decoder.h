@@ -91,4 +91,11 @@ enum warpspan_export_format {
 int warpspan_export(const char *capture_path, unsigned formats, FILE *report, unsigned *ret_written,
 		    struct warpspan_error *error);
 
+/* The settings under which `n_warps` warps, none of which made more than `most_words` words, would have lost nothing
+ * even if nothing had been drained meanwhile: *ret_buffer_bytes for WARPSPAN_BUFFER, in whole KiB or MiB and never less
+ * than the `buffer_bytes` there were, *ret_events_per_warp for WARPSPAN_EVENTS_PER_WARP. Callable from any thread;
+ * cannot fail. */
+void warpspan_sufficient(uint64_t n_warps, uint32_t most_words, uint64_t buffer_bytes, uint64_t *ret_buffer_bytes,
+			 uint32_t *ret_events_per_warp);
+
 #endif

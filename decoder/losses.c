@@ -155,12 +155,35 @@ static uint64_t rounded_up(uint64_t bytes)
 	return (bytes + unit - 1) / unit * unit;
 }
 
+void warpspan_sufficient(uint64_t n_warps, uint32_t most_words, uint64_t buffer_bytes, uint64_t *ret_buffer_bytes,
+			 uint32_t *ret_events_per_warp)
+{
+	uint32_t words = most_words > 2 ? most_words : 2;
+	if (words > WARPSPAN_SEGMENT_WORDS_LIMIT)
+		words = WARPSPAN_SEGMENT_WORDS_LIMIT;
+	words = (words + 1) & ~1u;
+	/* Every warp of the session, each with a segment of that size, in one arena: then it does not matter when the
+	 * host takes them away. The buffer is two arenas. */
+	const uint64_t segment_bytes = sizeof(struct warpspan_segment) + (uint64_t)words * WARPSPAN_WORD_BYTES;
+	uint64_t bytes = BUFFER_MOST;
+	if (n_warps < BUFFER_MOST / 2 / segment_bytes)
+		bytes = 2 * (sizeof(struct warpspan_arena) + n_warps * segment_bytes);
+	/* The buffer is not what was too small where this one would have done: never advise less than there was. */
+	if (bytes < buffer_bytes)
+		bytes = buffer_bytes;
+	if (bytes < BUFFER_LEAST)
+		bytes = BUFFER_LEAST;
+	bytes = bytes < BUFFER_MOST ? rounded_up(bytes) : BUFFER_MOST;
+	*ret_buffer_bytes = bytes < BUFFER_MOST ? bytes : BUFFER_MOST;
+	*ret_events_per_warp = words;
+}
+
 void warpspan_model_sufficient(const struct warpspan_model *model, uint64_t *ret_buffer_bytes,
 			       uint32_t *ret_events_per_warp)
 {
 	uint64_t unheard = 0;
 	/* One setting for all: those that lost nothing must not begin to. */
-	uint32_t words = model->most_words > 2 ? model->most_words : 2;
+	uint32_t words = model->most_words;
 	*ret_buffer_bytes = 0;
 	*ret_events_per_warp = 0;
 	if (model->n_lost_records == 0 && model->n_lost_warps == 0)
@@ -170,25 +193,9 @@ void warpspan_model_sufficient(const struct warpspan_model *model, uint64_t *ret
 		if (model->lost[i].most_words > words)
 			words = model->lost[i].most_words;
 	}
-	if (words > WARPSPAN_SEGMENT_WORDS_LIMIT)
-		words = WARPSPAN_SEGMENT_WORDS_LIMIT;
-	words = (words + 1) & ~1u;
-	/* Every warp of the session, each with a segment of that size, in one arena: then it does not matter when the
-	 * host takes them away. The buffer is two arenas. */
-	const uint64_t n_warps = sum(model->n_segments, unheard);
-	const uint64_t segment_bytes = sizeof(struct warpspan_segment) + (uint64_t)words * WARPSPAN_WORD_BYTES;
-	uint64_t bytes = BUFFER_MOST;
-	if (n_warps < BUFFER_MOST / 2 / segment_bytes)
-		bytes = 2 * (sizeof(struct warpspan_arena) + n_warps * segment_bytes);
-	/* The buffer is not what was too small where this one would have done: never advise less than there was. */
-	const uint64_t there_was = model->arena_bytes < BUFFER_MOST / 2 ? 2 * model->arena_bytes : BUFFER_MOST;
-	if (bytes < there_was)
-		bytes = there_was;
-	if (bytes < BUFFER_LEAST)
-		bytes = BUFFER_LEAST;
-	bytes = rounded_up(bytes);
-	*ret_buffer_bytes = bytes < BUFFER_MOST ? bytes : BUFFER_MOST;
-	*ret_events_per_warp = words;
+	warpspan_sufficient(sum(model->n_segments, unheard), words,
+			    model->arena_bytes < BUFFER_MOST / 2 ? 2 * model->arena_bytes : BUFFER_MOST,
+			    ret_buffer_bytes, ret_events_per_warp);
 }
 
 void warpspan_model_to_change(const struct warpspan_model *model, bool *ret_buffer, bool *ret_events)

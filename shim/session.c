@@ -285,20 +285,19 @@ static bool quiesce_all(void)
 static void say_lost(void)
 {
 	const struct warpspan_drain_totals totals = warpspan_drain_totals();
-	const uint64_t words = totals.most_words < 2 ? 2 : totals.most_words + totals.most_words % 2;
-	const uint64_t segment = sizeof(struct warpspan_segment) + words * WARPSPAN_WORD_BYTES;
-	const uint64_t bytes = 2 * (sizeof(struct warpspan_arena) + totals.warps * segment);
-	const uint64_t unit = bytes < (1u << 20) ? 4096 : 1u << 20;
-	const uint64_t units = (bytes + unit - 1) / unit;
+	uint64_t buffer;
+	uint32_t events;
+	bool mib;
 
 	if (totals.lost_records == 0 && totals.lost_warps == 0)
 		return;
+	warpspan_sufficient(totals.warps, totals.most_words, settings.buffer, &buffer, &events);
+	mib = buffer % (1u << 20) == 0;
 	warpspan_warn("insufficient space: %llu of %llu records of %llu warps were lost; WARPSPAN_BUFFER=%llu%c "
-		      "WARPSPAN_EVENTS_PER_WARP=%llu would have sufficed",
+		      "WARPSPAN_EVENTS_PER_WARP=%u would have sufficed",
 		      (unsigned long long)totals.lost_records,
 		      (unsigned long long)(totals.lost_records + totals.records), (unsigned long long)totals.lost_warps,
-		      (unsigned long long)(unit == 4096 ? units * 4 : units), unit == 4096 ? 'K' : 'M',
-		      (unsigned long long)words);
+		      (unsigned long long)(mib ? buffer >> 20 : buffer >> 10), mib ? 'M' : 'K', events);
 }
 
 static void say_not_recorded(void)
