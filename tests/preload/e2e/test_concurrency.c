@@ -6,6 +6,7 @@
 #include "support.h"
 
 #include "examples.h"
+#include "folder.h"
 #include "model.h"
 #include "run.h"
 
@@ -18,21 +19,6 @@
 #define PATH_BYTES 4096
 
 static const char *build;
-static char folder[64];
-
-static int make_folder(void **state)
-{
-	strcpy(folder, "/tmp/warpspan-concurrency-XXXXXX");
-	return mkdtemp(folder) != NULL ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-	struct run_result result;
-	run_program(&(struct run){ .arguments = { "rm", "-rf", folder } }, &result);
-	run_result_finish(&result);
-	return 0;
-}
 
 /* Runs the program under the library, its standard output as without, and loads what was recorded. */
 static struct warpspan_model *record(const char *program, const char *setting)

@@ -7,6 +7,7 @@
 #include "support.h"
 
 #include "examples.h"
+#include "folder.h"
 #include "run.h"
 
 #include <dirent.h>
@@ -25,32 +26,8 @@
 #define PATH_BYTES 4096
 
 static const char *build, *source;
-static char folder[1024];        /* of the running test; removed after it */
 static char preload[PATH_BYTES]; /* LD_PRELOAD=... */
 static char command[PATH_BYTES]; /* the warpspan command */
-
-static int make_folder(void **state)
-{
-	snprintf(folder, sizeof(folder), "/tmp/warpspan-e2e-XXXXXX");
-	return mkdtemp(folder) != NULL ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-	struct run_result result;
-	run_program(&(struct run){ .arguments = { "rm", "-rf", folder } }, &result);
-	run_result_finish(&result);
-	return 0;
-}
-
-static const char *in_folder(const char *name)
-{
-	static char paths[4][PATH_BYTES];
-	static unsigned next;
-	char *path = paths[next++ % 4];
-	snprintf(path, PATH_BYTES, "%s/%s", folder, name);
-	return path;
-}
 
 static const char *example(const char *name)
 {
@@ -87,12 +64,6 @@ static struct warpspan_model *load(const char *name)
 	if (warpspan_model_load(in_folder(file), &model, &error) < 0)
 		fail_msg("%s", error.text);
 	return model;
-}
-
-static void assert_holds(const char *text, const char *wanted)
-{
-	if (strstr(text, wanted) == NULL)
-		fail_msg("'%s' is not in:\n%s", wanted, text);
 }
 
 static uint64_t unpaired_count(const struct warpspan_model *model, enum warpspan_unpaired_cause cause)

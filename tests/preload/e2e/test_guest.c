@@ -6,6 +6,7 @@
 #include "support.h"
 
 #include "examples.h"
+#include "folder.h"
 #include "run.h"
 
 #include <dirent.h>
@@ -20,31 +21,7 @@
 #define PATH_BYTES 4096
 
 static const char *build;
-static char folder[64]; /* of the running test; removed after it */
 static char preload[PATH_BYTES], guest[PATH_BYTES], hostile[PATH_BYTES], command[PATH_BYTES];
-
-static int make_folder(void **state)
-{
-	snprintf(folder, sizeof(folder), "/tmp/warpspan-guest-XXXXXX");
-	return mkdtemp(folder) != NULL ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-	struct run_result result;
-	run_program(&(struct run){ .arguments = { "rm", "-rf", folder } }, &result);
-	run_result_finish(&result);
-	return 0;
-}
-
-static const char *in_folder(const char *name)
-{
-	static char paths[4][PATH_BYTES];
-	static unsigned next;
-	char *path = paths[next++ % 4];
-	snprintf(path, PATH_BYTES, "%s/%s", folder, name);
-	return path;
-}
 
 static const char *capture_setting(void)
 {
@@ -69,12 +46,6 @@ static uint64_t counter(const struct warpspan_model *model, const char *name)
 			return model->counters[i].value;
 	fail_msg("no counter %s", name);
 	return 0;
-}
-
-static void assert_holds(const char *text, const char *wanted)
-{
-	if (strstr(text, wanted) == NULL)
-		fail_msg("'%s' is not in:\n%s", wanted, text);
 }
 
 static void assert_file(const char *name, const char *wanted)

@@ -11,6 +11,7 @@
 #include "support.h"
 
 #include "examples.h"
+#include "folder.h"
 #include "run.h"
 #include "truth.h"
 
@@ -25,21 +26,6 @@
 #define ROUNDING_NS 1.0
 
 static const char *build;
-static char folder[1024]; /* of the running test; removed after it */
-
-static int make_folder(void **state)
-{
-	snprintf(folder, sizeof(folder), "/tmp/warpspan-truth-XXXXXX");
-	return mkdtemp(folder) != NULL ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-	struct run_result result;
-	run_program(&(struct run){ .arguments = { "rm", "-rf", folder } }, &result);
-	run_result_finish(&result);
-	return 0;
-}
 
 /* --- the truth -------------------------------------------------------------------------------- */
 
