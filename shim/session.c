@@ -33,8 +33,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How long the end of the program waits for kernels that still run, and for the collector after that. */
-#define EXIT_PATIENCE_NS      (2 * WARPSPAN_NS_PER_S)
+/* How long the end of the program waits for the collector, after it has waited for kernels that still run. */
 #define COLLECTOR_PATIENCE_NS (10 * WARPSPAN_NS_PER_S)
 
 enum state {
@@ -275,7 +274,7 @@ static bool quiesce_all(void)
 		if (n < MOST_CONTEXTS &&
 		    atomic_load_explicit(&context->state, memory_order_acquire) == WARPSPAN_CONTEXT_READY)
 			contexts[n++] = context->handle;
-	return n == 0 || warpspan_session_quiesce(contexts, n, EXIT_PATIENCE_NS);
+	return n == 0 || warpspan_session_quiesce(contexts, n, settings.exit_timeout_ns);
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -423,8 +422,8 @@ static void finish(void)
 	unsigned exported = 0;
 
 	if (!quiesce_all())
-		warpspan_warn("kernels still run after %llu s: their records are written as far as they have come",
-			      EXIT_PATIENCE_NS / WARPSPAN_NS_PER_S);
+		warpspan_warn("kernels still run after %g s: their records are written as far as they have come",
+			      (double)settings.exit_timeout_ns / WARPSPAN_NS_PER_S);
 	atomic_store_explicit(&warpspan_off, true, memory_order_relaxed);
 	if (!warpspan_collector_stop(COLLECTOR_PATIENCE_NS)) {
 		warpspan_error("the driver does not answer: '%s' is incomplete; `warpspan report` shows what it has",

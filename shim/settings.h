@@ -21,8 +21,14 @@ enum warpspan_setting_type {
 	WARPSPAN_SETTING_FORMATS,
 	WARPSPAN_SETTING_BYTES,
 	WARPSPAN_SETTING_COUNT,
+	WARPSPAN_SETTING_TIME,
 	WARPSPAN_SETTING_FLAG,
 	WARPSPAN_SETTING_LEVEL,
+};
+
+enum warpspan_setting_scope {
+	WARPSPAN_SETTING_SESSION,
+	WARPSPAN_SETTING_PROCESS,
 };
 
 /* In the order of the words in settings.def: each level shows itself and those before. */
@@ -46,18 +52,20 @@ struct warpspan_settings {
 	char kernel[WARPSPAN_TEXT_BYTES]; /* comma list of patterns */
 	bool report;
 	enum warpspan_log_level log;
+	uint64_t exit_timeout_ns;
 };
 
 struct warpspan_setting_info {
 	const char *name; /* with the prefix */
 	enum warpspan_setting_type type;
+	enum warpspan_setting_scope scope;
 	const char *default_text;
 	const char *range;
 	const char *help;
 };
 
 enum {
-#define WARPSPAN_SETTING(name, field, type, default_text, range, help) WARPSPAN_SETTING_INDEX_##name,
+#define WARPSPAN_SETTING(name, field, type, scope, default_text, range, help) WARPSPAN_SETTING_INDEX_##name,
 #include "settings.def"
 #undef WARPSPAN_SETTING
 	WARPSPAN_N_SETTINGS
@@ -81,6 +89,24 @@ void warpspan_settings_read(struct warpspan_settings *ret_settings, warpspan_set
 /* The value from the environment, or NULL. Valid until the environment changes. */
 const char *warpspan_setting_get(const struct warpspan_setting_info *info);
 
+/* The value the setting has in `settings`, as a text that reads back as the same value. False: it does not fit. */
+bool warpspan_setting_text(const struct warpspan_settings *settings, unsigned index, char *ret_text, size_t bytes);
+
+/* Sets one setting for a session: "NAME=value", the name in any case, with or without the prefix. Negative: nothing
+ * has changed, and *ret_error (`bytes` of it) has a sentence that names the setting, what is wrong and what is nearest.
+ * Any thread; allocates nothing. */
+int warpspan_settings_set(struct warpspan_settings *settings, const char *assignment, char *ret_error, size_t bytes);
+
+/* The setting of that name, in any case, with or without the prefix; NULL: there is none. */
+const struct warpspan_setting_info *warpspan_setting_find(const char *name, size_t length);
+
+/* Sets the setting with this index. False: `text` is not good, and nothing has changed. */
+bool warpspan_setting_parse(unsigned index, const char *text, struct warpspan_settings *settings);
+
+/* The beginning of a text from elsewhere, fit for a line on a terminal. */
+#define WARPSPAN_SHOWN_BYTES 65u
+const char *warpspan_settings_shown(const char *text, char (*ret)[WARPSPAN_SHOWN_BYTES]);
+
 /* Whether `text` is a good value for the setting. */
 bool warpspan_setting_valid(const struct warpspan_setting_info *info, const char *text);
 
@@ -88,7 +114,7 @@ bool warpspan_setting_valid(const struct warpspan_setting_info *info, const char
 bool warpspan_setting_nearest_value(const struct warpspan_setting_info *info, const char *text, char *ret_value,
 				    size_t bytes);
 
-/* The setting whose name (with the prefix) is nearest to `name`; NULL when none is near. */
+/* The setting whose name is nearest to `name`, in any case, with or without the prefix; NULL when none is near. */
 const struct warpspan_setting_info *warpspan_setting_nearest(const char *name);
 
 #endif

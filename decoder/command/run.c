@@ -22,7 +22,7 @@
 
 #define LIBRARY      "libwarpspan.so"
 #define NAME_BYTES   48u
-#define HELP_BYTES   256u
+#define HELP_BYTES   512u
 #define MOST_HEADERS 4096u /* program headers looked at; real programs have a dozen */
 
 #if __SIZEOF_POINTER__ == 8
@@ -42,9 +42,10 @@ static void make_spec(const struct warpspan_setting_info *info, char name[NAME_B
 		      struct option_spec *spec, char *letters)
 {
 	static const char *const arguments[] = {
-		[WARPSPAN_SETTING_TEXT] = "TEXT",  [WARPSPAN_SETTING_FORMATS] = "LIST",
-		[WARPSPAN_SETTING_BYTES] = "SIZE", [WARPSPAN_SETTING_COUNT] = "NUMBER",
-		[WARPSPAN_SETTING_FLAG] = NULL,    [WARPSPAN_SETTING_LEVEL] = "LEVEL",
+		[WARPSPAN_SETTING_TEXT] = "TEXT",   [WARPSPAN_SETTING_FORMATS] = "LIST",
+		[WARPSPAN_SETTING_BYTES] = "SIZE",  [WARPSPAN_SETTING_COUNT] = "NUMBER",
+		[WARPSPAN_SETTING_TIME] = "TIME",   [WARPSPAN_SETTING_FLAG] = NULL,
+		[WARPSPAN_SETTING_LEVEL] = "LEVEL",
 	};
 
 	snprintf(name, NAME_BYTES, "%s", info->name + strlen(WARPSPAN_SETTING_PREFIX));

@@ -42,6 +42,7 @@ static void defaults_are_good_values(void **state)
 	assert_string_equal(settings.kernel, "*");
 	assert_false(settings.report);
 	assert_int_equal(settings.log, WARPSPAN_LOG_INFO);
+	assert_int_equal(settings.exit_timeout_ns, 2000000000);
 	assert_string_equal(complaints, "");
 }
 
@@ -52,6 +53,117 @@ static void sizes_take_suffixes(void **state)
 	assert_int_equal(read_with("WARPSPAN_BUFFER", "2G").buffer, 2ull << 30);
 	assert_int_equal(read_with("WARPSPAN_BUFFER", "123456").buffer, 123456);
 	assert_string_equal(complaints, "");
+}
+
+static void times_take_units_and_fractions(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t ns;
+	} times[] = {
+		{ "0", 0 },
+		{ "3", 3000000000 },
+		{ "2s", 2000000000 },
+		{ "500ms", 500000000 },
+		{ "500MS", 500000000 },
+		{ "1.5s", 1500000000 },
+		{ "0.25", 250000000 },
+		{ "0.5ms", 500000 },
+		{ "10m", 600000000000 },
+		{ "0.1h", 360000000000 },
+		{ "1.123456789123456789123456789", 1123456789 },
+	};
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		assert_int_equal(read_with("WARPSPAN_EXIT_TIMEOUT", times[i].text).exit_timeout_ns, times[i].ns);
+		assert_string_equal(complaints, "");
+	}
+	assert_int_equal(read_with("WARPSPAN_EXIT_TIMEOUT", "1.s").exit_timeout_ns, 2000000000);
+	assert_non_null(strstr(complaints, "'1.s' is not valid (0..10m)"));
+}
+
+static void a_value_printed_reads_back(void **state)
+{
+	static const struct {
+		const char *name, *text, *printed;
+	} values[] = {
+		{ "WARPSPAN_OUT", "a b/%p", "a b/%p" },
+		{ "WARPSPAN_FORMAT", "JSON,pftrace", "pftrace,json" },
+		{ "WARPSPAN_FORMAT", "json", "json" },
+		{ "WARPSPAN_FORMAT", "none", "none" },
+		{ "WARPSPAN_BUFFER", "1048576", "1M" },
+		{ "WARPSPAN_BUFFER", "100000", "100000" },
+		{ "WARPSPAN_BUFFER", "1536k", "1536K" },
+		{ "WARPSPAN_EVENTS_PER_WARP", "0", "0" },
+		{ "WARPSPAN_REPORT", "1", "1" },
+		{ "WARPSPAN_LOG", "WARN", "warn" },
+		{ "WARPSPAN_LOG", "none", "none" },
+		{ "WARPSPAN_EXIT_TIMEOUT", "0s", "0" },
+		{ "WARPSPAN_EXIT_TIMEOUT", "120", "2m" },
+		{ "WARPSPAN_EXIT_TIMEOUT", "1.5", "1500ms" },
+		{ "WARPSPAN_EXIT_TIMEOUT", "1.0000001", "1.000000100s" },
+	};
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		const struct warpspan_settings settings = read_with(values[i].name, values[i].text);
+		const unsigned index = (unsigned)(warpspan_setting_find(values[i].name, strlen(values[i].name)) -
+						  warpspan_setting_infos);
+		struct warpspan_settings again = { 0 };
+		char text[64], text_again[64];
+
+		assert_true(warpspan_setting_text(&settings, index, text, sizeof(text)));
+		assert_string_equal(text, values[i].printed);
+		assert_true(warpspan_setting_parse(index, text, &again));
+		assert_true(warpspan_setting_text(&again, index, text_again, sizeof(text_again)));
+		assert_string_equal(text_again, text);
+		assert_false(warpspan_setting_text(&settings, index, text, strlen(text)));
+	}
+}
+
+static void one_setting_of_a_session_is_set(void **state)
+{
+	struct warpspan_settings settings = read_with(NULL, NULL);
+	char error[300] = "untouched";
+
+	assert_int_equal(warpspan_settings_set(&settings, "WARPSPAN_KERNEL=gemm*,a=b", error, sizeof(error)), 0);
+	assert_string_equal(settings.kernel, "gemm*,a=b");
+	assert_int_equal(warpspan_settings_set(&settings, "out=x", error, sizeof(error)), 0);
+	assert_string_equal(settings.out, "x");
+	assert_int_equal(warpspan_settings_set(&settings, "Events_Per_Warp=8", error, sizeof(error)), 0);
+	assert_int_equal(settings.events_per_warp, 8);
+	assert_string_equal(error, "untouched");
+}
+
+static void a_bad_assignment_changes_nothing_and_says_why(void **state)
+{
+	static const struct {
+		const char *assignment, *error;
+	} bad[] = {
+		{ "", "'' is not a setting" },
+		{ "KERNLE=a", "'KERNLE' is not a setting; the nearest is KERNEL" },
+		{ "kernels=a", "the nearest is KERNEL" },
+		{ "a\nb=c", "'a?b' is not a setting; `warpspan settings` lists them" },
+		{ "KERNEL", "KERNEL has no value: write KERNEL=VALUE" },
+		{ "KERNEL=", "KERNEL='' is not valid" },
+		{ "FORMAT=perfetto", "FORMAT='perfetto' is not valid (pftrace,json,none); the nearest is pftrace" },
+		{ "REPORT=yes", "REPORT='yes' is not valid (0,1); the nearest is 1" },
+		{ "BUFFER=1M", "BUFFER is the same for the whole process and cannot be set for one session; "
+			       "set WARPSPAN_BUFFER before the program starts" },
+		{ "WARPSPAN_LOG=none", "LOG is the same for the whole process" },
+		{ "EXIT_TIMEOUT=1", "EXIT_TIMEOUT is the same for the whole process" },
+	};
+	const struct warpspan_settings before = read_with(NULL, NULL);
+	struct warpspan_settings settings = before;
+	char error[300], little[8];
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_true(warpspan_settings_set(&settings, bad[i].assignment, error, sizeof(error)) < 0);
+		if (strstr(error, bad[i].error) == NULL)
+			fail_msg("'%s' is not in: %s", bad[i].error, error);
+		assert_memory_equal(&settings, &before, sizeof(before));
+	}
+	assert_true(warpspan_settings_set(&settings, "KERNLE=a", little, sizeof(little)) < 0);
+	assert_string_equal(little, "'KERNLE");
 }
 
 static void bad_sizes_are_refused(void **state)
@@ -114,6 +226,15 @@ static void a_bad_value_gets_the_nearest_good_one(void **state)
 		{ "WARPSPAN_REPORT", "False", "0" },
 		{ "WARPSPAN_REPORT", "2", "1" },
 		{ "WARPSPAN_LOG", "Warning", "warn" },
+		{ "WARPSPAN_EXIT_TIMEOUT", "11m", "10m" },
+		{ "WARPSPAN_EXIT_TIMEOUT", "601", "10m" },
+		{ "WARPSPAN_EXIT_TIMEOUT", "99999999999999999999h", "10m" },
+		{ "WARPSPAN_EXIT_TIMEOUT", "-1s", "0" },
+		{ "WARPSPAN_EXIT_TIMEOUT", "2sec", "2s" },
+		{ "WARPSPAN_EXIT_TIMEOUT", "1.5min", "1.5m" },
+		{ "WARPSPAN_EXIT_TIMEOUT", "100us", NULL },
+		{ "WARPSPAN_EXIT_TIMEOUT", "1.2.3", NULL },
+		{ "WARPSPAN_EXIT_TIMEOUT", "soon", NULL },
 	};
 
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
@@ -193,6 +314,10 @@ int main(void)
 		cmocka_unit_test(words_are_as_far_apart_as_their_edits),
 		cmocka_unit_test(defaults_are_good_values),
 		cmocka_unit_test(sizes_take_suffixes),
+		cmocka_unit_test(times_take_units_and_fractions),
+		cmocka_unit_test(a_value_printed_reads_back),
+		cmocka_unit_test(one_setting_of_a_session_is_set),
+		cmocka_unit_test(a_bad_assignment_changes_nothing_and_says_why),
 		cmocka_unit_test(bad_sizes_are_refused),
 		cmocka_unit_test(formats_are_a_list),
 		cmocka_unit_test(flags_and_levels),
