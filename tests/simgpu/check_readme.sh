@@ -1,9 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The table of settings in README.md is what the engine prints from its list:  check_readme.sh SIMGPU_PTX README
-printed=$("$1" --settings) || exit 1
-written=$(sed -n '/^| setting |/,/^$/p' "$2")
-[ "$printed" = "$written" ] && exit 0
-echo "the table of settings in $2 is not this:" >&2
-echo "$printed" >&2
-exit 1
+# The tables in README.md are what the engine prints from its lists:  check_readme.sh SIMGPU_PTX README
+compare() {
+	[ "$1" = "$2" ] && return 0
+	echo "a table in README.md is not this:" >&2
+	echo "$1" >&2
+	return 1
+}
+
+settings=$("$1" --settings) && support=$("$1" --support) || exit 1
+compare "$settings" "$(sed -n '/^| setting |/,/^$/p' "$2")" &&
+	compare "$support" "$(sed -n '/^| instruction |/,/^$/p; /^| refused |/,/^$/p' "$2")"

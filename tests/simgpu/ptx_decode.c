@@ -649,6 +649,52 @@ static bool parse_modifier(struct decoder *decoder)
 	return false;
 }
 
+/* Does the instruction begin with these words? */
+static bool begins_with(const char *text, size_t length, const char *words)
+{
+	size_t n = strlen(words);
+
+	return length >= n && memcmp(text, words, n) == 0 && (length == n || text[n] == '.');
+}
+
+static const char *reason_of_refusal(const char *text, size_t length)
+{
+	static const struct {
+		const char *text, *reason;
+	} refused[] = {
+#define PTX_REFUSED(text, reason) { text, reason },
+#include "ptx_refused.def"
+	};
+
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		if (begins_with(text, length, refused[i].text))
+			return refused[i].reason;
+	return NULL;
+}
+
+/* An instruction that cannot be run: PTX has it, or a form of it, or it is no instruction at all. */
+static void report_refused(struct decoder *decoder, const char *end)
+{
+	const char *text = decoder->start.text, *reason;
+	struct ptx_parser *parser = decoder->parser;
+	size_t length;
+
+	/* As it is written: modifiers may be no words ('tex.2d'). */
+	while (end < parser->lexer.end && strchr(" \t\r\n;{}[]", *end) == NULL)
+		end++;
+	length = (size_t)(end - text);
+	reason = reason_of_refusal(text, length);
+	if (reason != NULL)
+		ptx_error(parser, SIM_UNSUPPORTED_PTX, decoder->start.line, "instruction '%.*s' is not supported: %s",
+			  length > 80 ? 80 : (int)length, text, reason);
+	else if (decoder->op != NULL)
+		ptx_error(parser, SIM_UNSUPPORTED_PTX, decoder->start.line, "instruction '%.*s' is not supported",
+			  length > 80 ? 80 : (int)length, text);
+	else
+		ptx_error(parser, SIM_INVALID_PTX, decoder->start.line, "'%.*s' is not an instruction",
+			  length > 80 ? 80 : (int)length, text);
+}
+
 static bool parse_opcode(struct decoder *decoder)
 {
 	struct ptx_parser *parser = decoder->parser;
@@ -668,14 +714,7 @@ static bool parse_opcode(struct decoder *decoder)
 	}
 	decoder->opcode_end = end;
 	if (!supported) {
-		size_t length;
-
-		/* As it is written: what is not an instruction may have modifiers that are no words ('tex.2d'). */
-		while (end < parser->lexer.end && strchr(" \t\r\n;{}[]", *end) == NULL)
-			end++;
-		length = (size_t)(end - decoder->start.text);
-		ptx_error(parser, SIM_UNSUPPORTED_PTX, decoder->start.line, "instruction '%.*s' is not supported",
-			  length > 80 ? 80 : (int)length, decoder->start.text);
+		report_refused(decoder, end);
 		return false;
 	}
 	if (end - decoder->start.text > 80)

@@ -9,6 +9,8 @@
 #include "ptx_ir.h"
 #include "ptx_lex.h"
 
+#include <stdio.h>
+
 /* Where errors go: one line each, truncated at the end of the buffer. `text` may be NULL. */
 struct ptx_log {
 	char *text;
@@ -22,6 +24,8 @@ __attribute__((format(printf, 2, 3))) void ptx_log_line(struct ptx_log *log, con
  * The module has no addresses yet: module.c links it. */
 enum sim_status ptx_parse(const char *text, size_t bytes, struct ptx_log *log, struct ptx_module **ret_module);
 void ptx_module_destroy(struct ptx_module *module);
+/* The tables of instructions for README.md, from ptx_ops.def and ptx_refused.def. */
+void ptx_print_support(FILE *file);
 /* Index of a symbol, UINT32_MAX when there is none. */
 uint32_t ptx_module_find(const struct ptx_module *module, const char *name);
 

@@ -4,10 +4,12 @@
  *
  *   simgpu-ptx FILE.ptx ...   loads each, prints its kernels or its errors; exit 1 when one fails
  *   simgpu-ptx --settings     prints the table of settings for README.md
+ *   simgpu-ptx --support      prints the tables of instructions for README.md
  */
 #include "config.h"
 #include "engine.h"
 #include "module.h"
+#include "ptx_parse.h"
 #include "ptx_share.h"
 
 #include <stdio.h>
@@ -102,8 +104,12 @@ int main(int argc, char **argv)
 		sim_config_print_settings(stdout);
 		return 0;
 	}
+	if (argc == 2 && strcmp(argv[1], "--support") == 0) {
+		ptx_print_support(stdout);
+		return 0;
+	}
 	if (argc < 2 || argv[1][0] == '-') {
-		fprintf(stderr, "usage: simgpu-ptx FILE.ptx ... | --settings\n");
+		fprintf(stderr, "usage: simgpu-ptx FILE.ptx ... | --settings | --support\n");
 		return 2;
 	}
 	sim_config_from_env(&config);

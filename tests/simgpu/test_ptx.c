@@ -91,6 +91,10 @@ static void errors_say_where_and_what(void **state)
 	check_error(
 		IN_KERNEL("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 %r1;"), SIM_UNSUPPORTED_PTX,
 		"line 7: kernel k: instruction 'wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16' is not supported");
+	check_error(IN_KERNEL("tex.2d.v4.f32.f32 {%f1}, [t, {%f2}];"), SIM_UNSUPPORTED_PTX,
+		    "instruction 'tex.2d.v4.f32.f32' is not supported: textures");
+	check_error(IN_KERNEL("frobnicate.u32 %r1, %r2;"), SIM_INVALID_PTX, "'frobnicate.u32' is not an instruction");
+	check_error(IN_KERNEL("text.u32 %r1, %r2;"), SIM_INVALID_PTX, "'text.u32' is not an instruction");
 	check_error(IN_KERNEL("add.approx.s32 %r1, %r2, %r3;"), SIM_UNSUPPORTED_PTX,
 		    "instruction 'add.approx.s32' is not supported");
 	check_error(IN_KERNEL("setp.ltu.s32 %p1, %r2, %r3;"), SIM_UNSUPPORTED_PTX, "'setp.ltu.s32'");
@@ -123,7 +127,7 @@ static void several_errors_are_reported(void **state)
 	(void)state;
 	strcpy(ptx, PTX_HEAD ".entry k() {\n.reg .b32 %r<4>;\n");
 	for (int i = 0; i < 40; i++)
-		strcat(ptx, "{ bad.instruction %r1; }\nadd.u16 %r1, %r2, 1;\n");
+		strcat(ptx, "{ wgmma.fence; }\nadd.u16 %r1, %r2, 1;\n");
 	strcat(ptx, "ret; }\n.entry l() { ret; }\n");
 	assert_int_equal(sim_module_load(device, ptx, strlen(ptx), log, sizeof(log), &module), SIM_UNSUPPORTED_PTX);
 	for (; *at != '\0'; at = strchr(at, '\n') + 1, n_lines++) {
@@ -136,7 +140,7 @@ static void several_errors_are_reported(void **state)
 	assert_int_equal(n_lines, 80);
 	strcpy(ptx, PTX_HEAD ".entry k() {\n.reg .b32 %r<4>;\n");
 	for (int i = 0; i < 300; i++)
-		strcat(ptx, "bad.instruction %r1;\nadd.u32 %r1, %r2, 1;\n");
+		strcat(ptx, "wgmma.fence;\nadd.u32 %r1, %r2, 1;\n");
 	strcat(ptx, "ret; }\n");
 	assert_int_equal(sim_module_load(device, ptx, strlen(ptx), log, sizeof(log), &module), SIM_UNSUPPORTED_PTX);
 	assert_non_null(strstr(log, "line 404: "));

@@ -15,6 +15,7 @@
 struct fatbin {
 	const void *wrapper;
 	CUlibrary library; /* NULL until used */
+	cudaError_t error; /* why it never will be: the driver is not asked, and does not say why, again */
 	struct fatbin *next;
 };
 
@@ -61,14 +62,25 @@ static cudaError_t fatbin_library(struct fatbin *fatbin, CUlibrary *ret_library)
 {
 	CUlibrary library, mine;
 	CUresult result;
+	cudaError_t error;
 
 	pthread_mutex_lock(&lock);
 	library = fatbin->library;
+	error = fatbin->error;
 	pthread_mutex_unlock(&lock);
+	if (error != cudaSuccess)
+		return error;
 	if (!library) {
 		result = DRIVER(cuLibraryLoadData)(&mine, fatbin->wrapper, NULL, NULL, 0, NULL, NULL, 0);
-		if (result != CUDA_SUCCESS)
-			return rt_error(result);
+		if (result != CUDA_SUCCESS) {
+			error = rt_error(result);
+			pthread_mutex_lock(&lock);
+			/* What is wrong with the code stays wrong. */
+			if (result == CUDA_ERROR_INVALID_PTX || result == CUDA_ERROR_NO_BINARY_FOR_GPU)
+				fatbin->error = error;
+			pthread_mutex_unlock(&lock);
+			return error;
+		}
 		pthread_mutex_lock(&lock);
 		if (!fatbin->library)
 			fatbin->library = mine;

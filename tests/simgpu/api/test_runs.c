@@ -221,6 +221,18 @@ static void an_old_driver_lacks_new_functions(void **state)
 	run_result_finish(&result);
 }
 
+static void what_is_refused_is_said_once(void **state)
+{
+	struct run run = { .arguments = { program("refused") } };
+	struct run_result result;
+
+	run_expecting(&run, 0, &result);
+	assert_int_equal(count_of(result.err, "instruction 'wgmma.fence.sync.aligned' is not supported"), 1);
+	assert_int_equal(count_of(result.err, "kernel _Z7refusedPi"), 1);
+	assert_int_equal(count_of(result.err, "line "), 1);
+	run_result_finish(&result);
+}
+
 static void without_ptx_the_line_says_what_to_do(void **state)
 {
 	struct run run = { .arguments = { program("no_ptx") } };
@@ -295,6 +307,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_device_passes_for_another),
 		cmocka_unit_test(no_device_is_an_error_code),
 		cmocka_unit_test(an_old_driver_lacks_new_functions),
+		cmocka_unit_test(what_is_refused_is_said_once),
 		cmocka_unit_test(without_ptx_the_line_says_what_to_do),
 		cmocka_unit_test(per_thread_streams_reach_the_twins),
 		cmocka_unit_test(the_standin_needs_no_shared_runtime),
