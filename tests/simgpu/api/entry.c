@@ -40,6 +40,10 @@ struct entry_info {
 	void *function, *twin_function;
 };
 
+/* cuda.h has it under its plain name only, where that means this one. */
+CUresult cuGetProcAddress_v2_ptsz(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
+				  CUdriverProcAddressQueryResult *symbolStatus);
+
 /* An unsupported entry point takes whatever it is given: the declaration in cuda.h is bypassed by the label. */
 #define TWIN_DECLARE_NONE(symbol)
 #define TWIN_DECLARE_PTSZ(symbol) EXPORT CUresult unsupported_##symbol##_ptsz(void) __asm__(#symbol "_ptsz");
@@ -132,10 +136,12 @@ static void faults_read(void)
 	for (char *item = text ? strtok_r(text, ",", &rest) : NULL; item; item = strtok_r(NULL, ",", &rest)) {
 		if (n_faults == MAX_FAULTS)
 			driver_note("SIMGPU_FAULT: more than %d entries, the rest is ignored", MAX_FAULTS);
+		else if (strncmp(item, "cuda", 4) == 0)
+			continue; /* the runtime's */
 		else if (!fault_parse(item, &faults[n_faults]))
 			driver_note(
 				"SIMGPU_FAULT: '%s' ignored; each entry is FUNCTION:N:CODE with FUNCTION as exported, "
-				"e.g. cuMemAlloc_v2:2:2",
+				"e.g. cuMemAlloc_v2:2:2 or cudaMalloc:1:2",
 				item);
 		else
 			n_faults++;
@@ -359,6 +365,7 @@ CUresult impl_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersio
 				  CUdriverProcAddressQueryResult *symbolStatus)
 {
 	CUdriverProcAddressQueryResult status;
+	bool per_thread;
 
 	if (calls_fd >= 0) {
 		char detail[160];
@@ -369,7 +376,9 @@ CUresult impl_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersio
 	}
 	if (!symbol || !pfn || cudaVersion > driver_version || flags > CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
 		return CUDA_ERROR_INVALID_VALUE;
-	status = proc_find(symbol, cudaVersion, flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, pfn);
+	per_thread = flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM ||
+		     (flags == CU_GET_PROC_ADDRESS_DEFAULT && host_thread()->default_stream_is_per_thread);
+	status = proc_find(symbol, cudaVersion, per_thread, pfn);
 	if (symbolStatus)
 		*symbolStatus = status;
 	return CUDA_SUCCESS;

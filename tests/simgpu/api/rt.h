@@ -2,8 +2,9 @@
  *
  * rt.h - what the files of the simulated CUDA runtime share.
  *
- * The same sources make libcudart.so.13 and the archive that stands in for the static runtime. They reach the driver
- * only through the table below, which rt_driver.c fills the way the real runtime does; they never link it.
+ * The same sources make libcudart.so.13, libcudart.so.12 and the archive that stands in for the static runtime. They
+ * reach the driver only through the table below, which rt_driver.c fills the way the real runtime does; they never link
+ * it.
  */
 #ifndef SIMGPU_RT_H
 #define SIMGPU_RT_H
@@ -21,13 +22,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RUNTIME_VERSION 13000
+/* Which library this becomes a part of: libcudart.so.12 is made from the same sources. */
+#ifndef SIMGPU_RUNTIME_MAJOR
+#define SIMGPU_RUNTIME_MAJOR 13
+#endif
+#define RUNTIME_VERSION (SIMGPU_RUNTIME_MAJOR == 12 ? 12090 : 13000)
 #define MAX_DEVICES     16
 
 #ifdef SIMGPU_STATIC_RUNTIME
 #define EXPORT __attribute__((visibility("hidden")))
 #else
 #define EXPORT __attribute__((visibility("default")))
+#endif
+
+/* Before the first use of any of them: the names of 12. */
+#if SIMGPU_RUNTIME_MAJOR == 12
+#include "rt_12.h"
+#define RENAMED_NONE(symbol, label)
+#define RENAMED_PTSZ(symbol, label) extern __typeof__(symbol##_ptsz) symbol##_ptsz __asm__(label "_ptsz");
+#define RENAMED(symbol, streams, label)                  \
+	extern __typeof__(symbol) symbol __asm__(label); \
+	RENAMED_##streams(symbol, label)
+#define RUNTIME12(symbol, gate, streams, params, args)
+#define UNSUPPORTED12(symbol, streams)
+#include "runtime12.def"
+#undef RENAMED
+#undef RUNTIME12
+#undef UNSUPPORTED12
 #endif
 
 /* --- the driver (rt_driver.c) ----------------------------------------------------------------- */
@@ -78,6 +99,8 @@ static inline cudaError_t rt_error(CUresult result)
 /* What a call that is not in runtime.def does first and last. */
 cudaError_t rt_enter(bool needs_context, bool default_stream_is_per_thread);
 cudaError_t rt_leave(cudaError_t error);
+/* What SIMGPU_FAULT says of cudaLaunchKernel, for a launch that does not come through that function. */
+cudaError_t rt_launch_fault(void);
 
 __attribute__((format(printf, 1, 2))) void rt_note(const char *format, ...);
 

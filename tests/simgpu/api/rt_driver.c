@@ -34,6 +34,13 @@ static void find(PFN_cuGetProcAddress_v12000 get, const char *name, int version,
 	memcpy(ret_slot, &function, sizeof(function));
 }
 
+static bool lacks(const void *slot)
+{
+	CUresult (*stub)(void) = not_in_driver;
+
+	return memcmp(slot, &stub, sizeof(stub)) == 0;
+}
+
 /* A driver of an older major version does not do; of an older minor one it does. */
 static cudaError_t version_check(void)
 {
@@ -67,6 +74,10 @@ static cudaError_t table_fill(PFN_cuGetProcAddress_v12000 get)
 		driver_functions.name[1] = driver_functions.name[0];
 #include "rt_driver.def"
 #undef DRIVER_FUNCTION
+	/* A driver before 12.8 knows the oldest of its forms, which does as well. */
+	if (lacks(&driver_functions.cuEventElapsedTime[0]))
+		find(get, "cuEventElapsedTime", 2000, CU_GET_PROC_ADDRESS_DEFAULT,
+		     &driver_functions.cuEventElapsedTime[0]);
 	return version_check();
 }
 

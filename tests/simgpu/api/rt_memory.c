@@ -138,6 +138,11 @@ cudaError_t impl_cudaMemGetInfo(size_t *free, size_t *total)
 	return rt_error(DRIVER(cuMemGetInfo)(free, total));
 }
 
+/* The structure of 12 ends where that of 13 has its reserve. */
+#define POINTER_ATTRIBUTES_BYTES                                                       \
+	(SIMGPU_RUNTIME_MAJOR == 12 ? offsetof(struct cudaPointerAttributes, reserved) \
+				    : sizeof(struct cudaPointerAttributes))
+
 cudaError_t impl_cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *ptr)
 {
 	unsigned int type = 0;
@@ -155,7 +160,7 @@ cudaError_t impl_cudaPointerGetAttributes(struct cudaPointerAttributes *attribut
 	error = rt_error(DRIVER(cuPointerGetAttributes)(5, names, values, address_of(ptr)));
 	if (error != cudaSuccess)
 		return error;
-	memset(attributes, 0, sizeof(*attributes));
+	memset(attributes, 0, POINTER_ATTRIBUTES_BYTES);
 	if (is_managed)
 		attributes->type = cudaMemoryTypeManaged;
 	else if (type == CU_MEMORYTYPE_HOST)

@@ -106,11 +106,13 @@ cudaError_t rt_kernel(const void *function, CUkernel *ret_kernel)
 	if (!function)
 		return cudaErrorInvalidDeviceFunction;
 	if (!entity) {
-		const char *name;
+		int ignored;
 
+		/* Any question about it will do; this one every driver with kernels answers. */
 		*ret_kernel = (CUkernel)(uintptr_t)function;
-		return DRIVER(cuKernelGetName)(&name, *ret_kernel) == CUDA_SUCCESS ? cudaSuccess
-										   : cudaErrorInvalidDeviceFunction;
+		result = DRIVER(cuKernelGetAttribute)(&ignored, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, *ret_kernel,
+						      rt_thread()->device);
+		return result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidDeviceFunction;
 	}
 	if (entity->kind != ENTITY_KERNEL)
 		return cudaErrorInvalidDeviceFunction;
@@ -364,8 +366,10 @@ EXPORT cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *s
 static cudaError_t launch(cudaKernel_t kernel, dim3 grid, dim3 block, void **args, size_t shared_bytes,
 			  cudaStream_t stream, bool per_thread)
 {
-	cudaError_t error = rt_enter(true, per_thread);
+	cudaError_t error = rt_launch_fault();
 
+	if (error == cudaSuccess)
+		error = rt_enter(true, per_thread);
 	if (error == cudaSuccess && !kernel)
 		error = lookup_error != cudaSuccess ? lookup_error : cudaErrorInvalidDeviceFunction;
 	if (error == cudaSuccess)

@@ -138,6 +138,28 @@ static void the_nth_call_fails_on_request(void **state)
 	run_result_finish(&result);
 }
 
+/* The runtime's own functions, on the runtime of either version; the failure is remembered as the last error. */
+static void the_nth_runtime_call_fails_on_request(void **state)
+{
+	static const char *const programs_of[] = { "vector_add", "vector_add_12" };
+	struct run_result result;
+
+	for (int i = 0; i < 2; i++) {
+		struct run run = { .arguments = { program(programs_of[i]) },
+				   .environment = { "SIMGPU_FAULT=cudaMalloc:2:2,cudaNothing:1:1" } };
+
+		run_expecting(&run, 1, &result);
+		assert_non_null(strstr(result.err, "cudaMalloc(&b, sizeof(host)) is 2, not 0"));
+		assert_non_null(strstr(result.err, "SIMGPU_FAULT: 'cudaNothing:1:1' ignored"));
+		run_result_finish(&result);
+
+		run.environment[0] = "SIMGPU_FAULT=cudaLaunchKernel:1:719";
+		run_expecting(&run, 1, &result);
+		assert_non_null(strstr(result.err, "cudaGetLastError() is 719, not 0"));
+		run_result_finish(&result);
+	}
+}
+
 static void a_missing_function_is_not_found(void **state)
 {
 	struct run run = { .arguments = { program("vector_add") },
@@ -302,6 +324,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(grid_ids_can_repeat_from_graph_to_graph),
 		cmocka_unit_test(the_call_log_names_each_call),
 		cmocka_unit_test(the_nth_call_fails_on_request),
+		cmocka_unit_test(the_nth_runtime_call_fails_on_request),
 		cmocka_unit_test(a_missing_function_is_not_found),
 		cmocka_unit_test(two_devices_are_apart),
 		cmocka_unit_test(the_device_passes_for_another),
