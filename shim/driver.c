@@ -5,8 +5,7 @@
 #include "driver.h"
 
 #include "loader.h"
-
-#include <dlfcn.h>
+#include "pin.h"
 
 struct warpspan_driver warpspan_driver;
 
@@ -17,23 +16,18 @@ enum need {
 
 bool warpspan_driver_load(struct warpspan_driver *ret_driver, const char **ret_missing)
 {
-	void *handle = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY | RTLD_NODELETE);
-
-	if (handle == NULL) {
-		(void)dlerror();
+	if (!warpspan_loader_has_driver()) {
 		*ret_missing = "libcuda.so.1";
 		return false;
 	}
-#define WARPSPAN_DRIVER(function, need, version)                                               \
-	ret_driver->function = (__typeof__(&function))warpspan_loader_find(handle, #function); \
-	if (ret_driver->function == NULL) {                                                    \
-		(void)dlerror();                                                               \
-		if (need == REQUIRED) {                                                        \
-			*ret_missing = #function;                                              \
-			return false;                                                          \
-		}                                                                              \
+#define WARPSPAN_DRIVER(function, need, version)                                                 \
+	ret_driver->function = (__typeof__(&function))warpspan_loader_find_in_driver(#function); \
+	if (ret_driver->function == NULL && need == REQUIRED) {                                  \
+		*ret_missing = #function;                                                        \
+		return false;                                                                    \
 	}
 #include "driver.def"
+	warpspan_pin((const void *)ret_driver->cuDriverGetVersion);
 	return true;
 }
 

@@ -18,7 +18,8 @@ struct warpspan_driver {
 /* Constant once the session is awake. */
 extern struct warpspan_driver warpspan_driver;
 
-/* Finds every function in the loaded libcuda. On failure *ret_missing names what is missing; static text. */
+/* Finds every function in the loaded libcuda, which stays loaded from then on. On failure *ret_missing names what is
+ * missing; static text. */
 bool warpspan_driver_load(struct warpspan_driver *ret_driver, const char **ret_missing);
 
 /* "CUDA_ERROR_OUT_OF_MEMORY"; never NULL. Any thread, once loaded. */

@@ -9,6 +9,7 @@
 
 #include "counters.h"
 #include "loader.h"
+#include "pin.h"
 
 #include <string.h>
 
@@ -53,13 +54,14 @@ static void store_real(enum warpspan_hook hook, void *real)
  * no driver is loaded (asked again next time). */
 static void *find_real(enum warpspan_hook hook, void *unsupported)
 {
-	void *real = warpspan_loader_find_driver(hooks[hook].name, hooks[hook].wrapper);
+	void *real = warpspan_loader_find_driver(hooks[hook].name);
 
 	if (real == NULL) {
 		if (!warpspan_loader_has_driver())
 			return NULL;
 		real = unsupported;
 	}
+	warpspan_pin(real);
 	store_real(hook, real);
 	return real;
 }

@@ -7,9 +7,12 @@
  * with registers and stack as they came, unless the name is in hooks.def, exactly, and the handle is a real one; only
  * those lookups come here.
  *
- * Our own name hides the real one even from us, so the first real function is found by reading libc's symbol table
- * (there is no other interface since glibc 2.34). It then finds the next dlsym() after us, which is libc's or that of
- * another preloaded library, so that several stand in a row.
+ * Our own name hides the real one even from us, so the real functions are found by reading the symbol tables of the
+ * objects behind us (object.h): libc's, or those of another preloaded library, so that several stand in a row. Lookups
+ * of our own are made in the same way: dlopen() and dlsym() would take the text that dlerror() has for the program.
+ *
+ * Both are exported under the versions libc has them under, too: another library that is preloaded before us asks for
+ * the next dlsym() by one of those.
  *
  * Any thread, any time, also inside other libraries' constructors and inside malloc(): no lock, no allocation, no
  * logging, no getenv() here. And until the real function is found, no call of libc at all: the sanitizers look theirs
@@ -19,9 +22,10 @@
 
 #include "guard.h"
 #include "hooks.h"
+#include "object.h"
 
 #include <dlfcn.h>
-#include <elf.h>
+#include <errno.h>
 #include <link.h>
 #include <stdint.h>
 
@@ -40,112 +44,86 @@ void warpspan_loader_resolve(void);
 void *warpspan_loader_dlsym(void *handle, const char *name, const void *caller);
 void *warpspan_loader_dlvsym(void *handle, const char *name, const char *version, const void *caller);
 
-/* --- text without libc ------------------------------------------------------------------------ */
+/* --- the objects of the process --------------------------------------------------------------- */
 
-static bool same(const char *a, const char *b)
-{
-	while (*a != '\0' && *a == *b) {
-		a++;
-		b++;
-	}
-	return *a == *b;
-}
+extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
 
-static bool begins_with(const char *text, const char *start)
-{
-	while (*start != '\0' && *text == *start) {
-		text++;
-		start++;
-	}
-	return *start == '\0';
-}
+/* The last of the objects that the program was started with, which are searched in their order and never unloaded. */
+static _Atomic(const ElfW(Dyn) *) last_at_start;
 
-static const char *last_part(const char *path)
-{
-	const char *part = path;
-
-	for (; *path != '\0'; path++)
-		if (*path == '/')
-			part = path + 1;
-	return part;
-}
-
-/* --- the first real function ------------------------------------------------------------------ */
-
-struct symbol_table {
-	const ElfW(Sym) * symbols;
-	const char *strings;
-	const uint32_t *hash; /* DT_GNU_HASH */
-	const char *soname;
+struct search {
+	const char *name;
+	const char *version;       /* NULL: the default one */
+	const char *soname;        /* how the names of the objects begin that count wherever they are; NULL: none do */
+	const ElfW(Dyn) * dynamic; /* of the object that is asked about; NULL: none */
+	bool behind_us;            /* where the walk has come: past the library */
+	bool later;                /* past those the program was started with */
+	/* What was found. */
+	void *next;    /* in the first object behind us, of those from the start: what RTLD_NEXT means to us */
+	void *named;   /* in the first that has the soname */
+	bool is_named; /* there is one that has it */
+	bool stays;    /* the object asked about is never unloaded */
 };
 
-static bool read_dynamic(const ElfW(Dyn) * dynamic, ElfW(Addr) base, struct symbol_table *ret)
+static void visit(struct search *search, const ElfW(Dyn) * dynamic, ElfW(Addr) base)
 {
-	const ElfW(Dyn) *soname = NULL;
+	struct warpspan_object object;
 
-	*ret = (struct symbol_table){ .symbols = NULL };
-	for (; dynamic->d_tag != DT_NULL; dynamic++) {
-		/* glibc has relocated these pointers, except in objects it mapped read-only. */
-		const ElfW(Addr) pointer =
-			dynamic->d_un.d_ptr < base ? base + dynamic->d_un.d_ptr : dynamic->d_un.d_ptr;
+	if (dynamic == _DYNAMIC) {
+		search->behind_us = true;
+	} else if (warpspan_object_read(dynamic, base, &object)) {
+		const bool named = search->soname != NULL && object.soname != NULL &&
+				   warpspan_text_begins(object.soname, search->soname);
+		const bool next = search->behind_us && !search->later;
 
-		if (dynamic->d_tag == DT_SYMTAB)
-			ret->symbols = (const ElfW(Sym) *)pointer;
-		else if (dynamic->d_tag == DT_STRTAB)
-			ret->strings = (const char *)pointer;
-		else if (dynamic->d_tag == DT_GNU_HASH)
-			ret->hash = (const uint32_t *)pointer;
-		else if (dynamic->d_tag == DT_SONAME)
-			soname = dynamic;
+		if (next && search->next == NULL)
+			search->next = warpspan_object_find(&object, search->name, search->version);
+		if (named && !search->is_named)
+			search->named = warpspan_object_find(&object, search->name, search->version);
+		search->is_named = search->is_named || named;
+		if (dynamic == search->dynamic)
+			search->stays = !search->later || object.stays;
 	}
-	if (soname != NULL && ret->strings != NULL)
-		ret->soname = ret->strings + soname->d_un.d_val;
-	return ret->symbols != NULL && ret->strings != NULL;
+	if (dynamic == atomic_load_explicit(&last_at_start, memory_order_relaxed))
+		search->later = true;
 }
 
-static void *find_in_table(const struct symbol_table *table, ElfW(Addr) base, const char *name)
+static int visit_header(struct dl_phdr_info *info, size_t bytes, void *search)
 {
-	const uint32_t n_buckets = table->hash[0];
-	const uint32_t first = table->hash[1];
-	const uint32_t n_words = table->hash[2];
-	const uint32_t *buckets = table->hash + 4 + n_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
-	const uint32_t *chain = buckets + n_buckets;
-	uint32_t hash = 5381;
-
-	for (const char *at = name; *at != '\0'; at++)
-		hash = hash * 33 + (unsigned char)*at;
-	if (n_buckets == 0)
-		return NULL;
-	for (uint32_t i = buckets[hash % n_buckets]; i >= first && i != 0; i++) {
-		const uint32_t entry = chain[i - first];
-		const ElfW(Sym) *symbol = &table->symbols[i];
-
-		if ((entry | 1) == (hash | 1) && symbol->st_value != 0 && same(table->strings + symbol->st_name, name))
-			return (void *)(base + symbol->st_value);
-		if ((entry & 1) != 0)
-			break;
-	}
-	return NULL;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			visit(search, (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr),
+			      info->dlpi_addr);
+	return 0;
 }
 
-/* Walks the loader's own list. Done once, from our constructor at the latest, when no other thread loads anything. */
-static void *find_in_libc(const char *name)
+/* Nothing is unloaded meanwhile: dl_iterate_phdr() holds that lock. */
+static void walk(struct search *search)
 {
+	if (atomic_load_explicit(&warpspan_real_dlsym, memory_order_acquire) == NULL)
+		warpspan_loader_resolve();
+	(void)dl_iterate_phdr(visit_header, search);
+}
+
+/* --- the next dlsym() ------------------------------------------------------------------------- */
+
+/* The next function of this name after us: libc's, or that of another library that stands in front of it. Walks the
+ * loader's own list, without a call. Done once, from our constructor at the latest, when no other thread loads
+ * anything. */
+static void *find_next(const char *name)
+{
+	struct search search = { .name = name };
+	const ElfW(Dyn) *last = NULL;
+
 	for (const struct link_map *map = _r_debug.r_map; map != NULL; map = map->l_next) {
-		struct symbol_table table;
-		void *found;
-
-		if (map->l_ld == NULL || !read_dynamic(map->l_ld, map->l_addr, &table) || table.soname == NULL ||
-		    table.hash == NULL)
+		if (map->l_ld == NULL)
 			continue;
-		/* Before glibc 2.34 both live in libdl. */
-		if (!begins_with(table.soname, "libc.so.") && !begins_with(table.soname, "libdl.so."))
-			continue;
-		found = find_in_table(&table, map->l_addr, name);
-		if (found != NULL)
-			return found;
+		visit(&search, map->l_ld, map->l_addr);
+		last = map->l_ld;
 	}
-	return NULL;
+	if (atomic_load_explicit(&last_at_start, memory_order_relaxed) == NULL)
+		atomic_store_explicit(&last_at_start, last, memory_order_relaxed);
+	return search.next;
 }
 
 static void *find_nothing(void *handle, const char *name)
@@ -158,31 +136,11 @@ static void *find_no_version(void *handle, const char *name, const char *version
 	return NULL;
 }
 
-/* The next function of this name after us: libc's, or that of another library that stands in front of it. */
-static void *find_next(dlvsym_function *libc_dlvsym, const char *name)
-{
-	/* 2.34 moved them to libc; 2.2.5 and 2.17 are where x86-64 and aarch64 began. */
-	static const char *const versions[] = { "GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17" };
-	void *libc_dlsym = NULL;
-
-	for (unsigned i = 0; i < sizeof(versions) / sizeof(versions[0]) && libc_dlsym == NULL; i++)
-		libc_dlsym = libc_dlvsym(RTLD_NEXT, "dlsym", versions[i]);
-	if (libc_dlsym == NULL)
-		return NULL;
-	/* Without a version, as others export it. */
-	return ((dlsym_function *)libc_dlsym)(RTLD_NEXT, name);
-}
-
 __attribute__((constructor)) void warpspan_loader_resolve(void)
 {
-	dlvsym_function *libc_dlvsym = (dlvsym_function *)find_in_libc("dlvsym");
-	void *real_dlsym = NULL;
-	void *real_dlvsym = NULL;
+	void *real_dlsym = find_next("dlsym");
+	void *real_dlvsym = find_next("dlvsym");
 
-	if (libc_dlvsym != NULL) {
-		real_dlsym = find_next(libc_dlvsym, "dlsym");
-		real_dlvsym = find_next(libc_dlvsym, "dlvsym");
-	}
 	atomic_store_explicit(&warpspan_real_dlvsym,
 			      real_dlvsym != NULL ? (dlvsym_function *)real_dlvsym : find_no_version,
 			      memory_order_release);
@@ -190,26 +148,14 @@ __attribute__((constructor)) void warpspan_loader_resolve(void)
 			      memory_order_release);
 }
 
-void *warpspan_loader_find(void *handle, const char *name)
+static const char *last_part(const char *path)
 {
-	dlsym_function *real = atomic_load_explicit(&warpspan_real_dlsym, memory_order_acquire);
+	const char *part = path;
 
-	if (real == NULL) {
-		warpspan_loader_resolve();
-		real = atomic_load_explicit(&warpspan_real_dlsym, memory_order_acquire);
-	}
-	return real(handle, name);
-}
-
-void *warpspan_loader_find_version(void *handle, const char *name, const char *version)
-{
-	dlvsym_function *real = atomic_load_explicit(&warpspan_real_dlvsym, memory_order_acquire);
-
-	if (real == NULL) {
-		warpspan_loader_resolve();
-		real = atomic_load_explicit(&warpspan_real_dlvsym, memory_order_acquire);
-	}
-	return real(handle, name, version);
+	for (; *path != '\0'; path++)
+		if (*path == '/')
+			part = path + 1;
+	return part;
 }
 
 const char *warpspan_loader_other_hooker(void)
@@ -221,26 +167,76 @@ const char *warpspan_loader_other_hooker(void)
 	    info.dli_fname == NULL)
 		return NULL;
 	base = last_part(info.dli_fname);
-	return begins_with(base, "libc.") || begins_with(base, "libc-") || begins_with(base, "libdl") ? NULL
-												      : info.dli_fname;
+	return warpspan_text_begins(base, "libc.") || warpspan_text_begins(base, "libc-") ||
+			       warpspan_text_begins(base, "libdl")
+		       ? NULL
+		       : info.dli_fname;
 }
 
-/* --- the driver ------------------------------------------------------------------------------- */
+/* --- the driver, the runtimes ----------------------------------------------------------------- */
 
-#define DRIVER_SONAME        "libcuda.so.1"
-#define DRIVER_SONAME_PREFIX "libcuda.so"
+#define DRIVER_SONAME "libcuda.so"
 
-/* Whether the code at `address` is libcuda's, whatever the file is called. */
-static bool in_driver(const void *address)
+static const struct link_map *object_of(const void *address)
 {
 	Dl_info info;
 	struct link_map *map = NULL;
-	struct symbol_table table;
 
-	if (dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL || map->l_ld == NULL)
+	return dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) != 0 && map != NULL && map->l_ld != NULL ? map
+														: NULL;
+}
+
+/* Whether this is libcuda, whatever the file is called. */
+static bool is_driver(const struct link_map *map)
+{
+	struct warpspan_object object;
+
+	return map != NULL && warpspan_object_read(map->l_ld, map->l_addr, &object) && object.soname != NULL &&
+	       warpspan_text_begins(object.soname, DRIVER_SONAME);
+}
+
+/* Objects that were made to stay. Each place goes from NULL to one value. */
+static _Atomic(const ElfW(Dyn) *) kept[8];
+#define N_KEPT (sizeof(kept) / sizeof(kept[0]))
+
+static bool is_kept(const ElfW(Dyn) * dynamic)
+{
+	for (unsigned i = 0; i < N_KEPT; i++)
+		if (atomic_load_explicit(&kept[i], memory_order_relaxed) == dynamic)
+			return true;
+	return false;
+}
+
+bool warpspan_loader_stays(const void *address, const char **ret_name)
+{
+	const struct link_map *map = object_of(address);
+	struct search search = { .name = "" };
+
+	if (map == NULL || is_kept(map->l_ld))
+		return true;
+	search.dynamic = map->l_ld;
+	walk(&search);
+	*ret_name = map->l_name;
+	return search.stays;
+}
+
+bool warpspan_loader_keep(const char *name)
+{
+	const struct link_map *map = dlopen(name, RTLD_NOLOAD | RTLD_LAZY | RTLD_NODELETE);
+	unsigned i = 0;
+
+	if (map == NULL)
 		return false;
-	return read_dynamic(map->l_ld, map->l_addr, &table) && table.soname != NULL &&
-	       begins_with(table.soname, DRIVER_SONAME_PREFIX);
+	while (i < N_KEPT) {
+		const ElfW(Dyn) *expected = NULL;
+
+		if (atomic_compare_exchange_strong_explicit(&kept[i], &expected, map->l_ld, memory_order_relaxed,
+							    memory_order_relaxed) ||
+		    expected == map->l_ld)
+			break;
+		i++;
+	}
+	return true;
 }
 
 bool warpspan_loader_is_symbol(const void *address, const char *name)
@@ -248,34 +244,44 @@ bool warpspan_loader_is_symbol(const void *address, const char *name)
 	Dl_info info;
 
 	return dladdr(address, &info) != 0 && info.dli_saddr == address && info.dli_sname != NULL &&
-	       same(info.dli_sname, name);
+	       warpspan_text_same(info.dli_sname, name);
 }
 
 bool warpspan_loader_has_driver(void)
 {
-	void *handle = dlopen(DRIVER_SONAME, RTLD_NOLOAD | RTLD_LAZY);
+	struct search search = { .name = "cuInit", .soname = DRIVER_SONAME };
 
-	if (handle == NULL) {
-		(void)dlerror();
-		return false;
-	}
-	(void)dlclose(handle);
-	return true;
+	walk(&search);
+	return search.is_named;
 }
 
-void *warpspan_loader_find_driver(const char *name, const void *not_this)
+void *warpspan_loader_find_in_driver(const char *name)
 {
-	void *found = warpspan_loader_find(RTLD_NEXT, name);
-	void *handle;
+	struct search search = { .name = name, .soname = DRIVER_SONAME };
 
-	if (found != NULL && found != not_this)
-		return found;
-	/* Loaded with RTLD_LOCAL. The handle is kept: the driver is never unloaded in practice, and must not be while
-	 * pointers into it are held. */
-	handle = dlopen(DRIVER_SONAME, RTLD_NOLOAD | RTLD_LAZY);
-	found = handle != NULL ? warpspan_loader_find(handle, name) : NULL;
-	(void)dlerror(); /* the failed lookup was ours, not the program's */
-	return found != not_this ? found : NULL;
+	walk(&search);
+	return search.named;
+}
+
+void *warpspan_loader_find_driver(const char *name)
+{
+	struct search search = { .name = name, .soname = DRIVER_SONAME };
+
+	walk(&search);
+	return search.next != NULL ? search.next : search.named;
+}
+
+void *warpspan_loader_find_runtime(const char *soname, const char *name)
+{
+	struct search search = { .name = name, .version = soname, .soname = soname };
+
+	walk(&search);
+	if (search.next != NULL || search.named != NULL)
+		return search.next != NULL ? search.next : search.named;
+	/* Of another library that stands in front of it, without a version. */
+	search = (struct search){ .name = name, .soname = soname };
+	walk(&search);
+	return search.next != NULL ? search.next : search.named;
 }
 
 /* --- lookups the stubs hand over -------------------------------------------------------------- */
@@ -285,19 +291,56 @@ int warpspan_loader_wanted(const char *name)
 	return warpspan_hook_known(name);
 }
 
+/* The driver must stay while pointers into it are held, whatever the program does with its handle. A lookup that
+ * succeeded has left no text for dlerror(), and neither does this. */
+static void keep(const struct link_map *driver, const void *found)
+{
+	const int program_errno = errno;
+	const char *name;
+
+	if (!is_kept(driver->l_ld) && !warpspan_loader_stays(found, &name) && !warpspan_loader_keep(name))
+		(void)dlerror();
+	errno = program_errno;
+}
+
 static void *answer(const char *name, void *found, const void *caller)
 {
-	if (found == NULL || !in_driver(found) || in_driver(caller))
+	const struct link_map *provider = found != NULL ? object_of(found) : NULL;
+
+	if (!is_driver(provider) || is_driver(object_of(caller)))
 		return found;
+	keep(provider, found);
 	return warpspan_hook_for_symbol(name, found);
+}
+
+static void *find(void *handle, const char *name)
+{
+	dlsym_function *real = atomic_load_explicit(&warpspan_real_dlsym, memory_order_acquire);
+
+	if (real == NULL) {
+		warpspan_loader_resolve();
+		real = atomic_load_explicit(&warpspan_real_dlsym, memory_order_acquire);
+	}
+	return real(handle, name);
+}
+
+static void *find_version(void *handle, const char *name, const char *version)
+{
+	dlvsym_function *real = atomic_load_explicit(&warpspan_real_dlvsym, memory_order_acquire);
+
+	if (real == NULL) {
+		warpspan_loader_resolve();
+		real = atomic_load_explicit(&warpspan_real_dlvsym, memory_order_acquire);
+	}
+	return real(handle, name, version);
 }
 
 void *warpspan_loader_dlsym(void *handle, const char *name, const void *caller)
 {
-	return answer(name, warpspan_loader_find(handle, name), caller);
+	return answer(name, find(handle, name), caller);
 }
 
 void *warpspan_loader_dlvsym(void *handle, const char *name, const char *version, const void *caller)
 {
-	return answer(name, warpspan_loader_find_version(handle, name, version), caller);
+	return answer(name, find_version(handle, name, version), caller);
 }

@@ -7,19 +7,30 @@
 
 #include <stdbool.h>
 
-/* dlsym() proper, as if called by us. Callable at any time. */
-void *warpspan_loader_find(void *handle, const char *name);
-void *warpspan_loader_find_version(void *handle, const char *name, const char *version);
+/* None of these leaves or takes a text of dlerror(), but warpspan_loader_keep(). */
 
-/* The function `name` of the driver, or of another library that stands in front of it after us; NULL: there is none,
- * or it is `not_this`. Leaves no dlerror() of its own. */
-void *warpspan_loader_find_driver(const char *name, const void *not_this);
+/* The function `name` of libcuda itself; NULL: there is none. */
+void *warpspan_loader_find_in_driver(const char *name);
+
+/* The same, or that of another library that stands in front of it after us. */
+void *warpspan_loader_find_driver(const char *name);
+
+/* The function `name` of the CUDA runtime with that soname, or of another library that stands in front of it after us;
+ * NULL: there is none. */
+void *warpspan_loader_find_runtime(const char *soname, const char *name);
 
 /* Whether `address` is where the object it lies in exports `name`. */
 bool warpspan_loader_is_symbol(const void *address, const char *name);
 
 /* Whether libcuda is loaded. */
 bool warpspan_loader_has_driver(void);
+
+/* Whether the object that `address` lies in is never unloaded. If it may be, *ret_name is the file's name, for as long
+ * as it is loaded. */
+bool warpspan_loader_stays(const void *address, const char **ret_name);
+
+/* From now on it is never unloaded. False: no such object is loaded. The calling thread's text of dlerror() is gone. */
+bool warpspan_loader_keep(const char *name);
 
 /* Another library answers dlsym() between us and libc: its file name, or NULL. */
 const char *warpspan_loader_other_hooker(void);

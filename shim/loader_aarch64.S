@@ -6,10 +6,12 @@
 /* REAL: the variable with the real function. HOOKED: the C function for names of ours; its extra argument, the
  * caller's address, goes into register CALLER. */
 .macro LOOKUP NAME, REAL, HOOKED, CALLER
-	.globl	\NAME
-	.type	\NAME, %function
+	.globl	entry_of_\NAME
+	.symver	entry_of_\NAME, \NAME@@GLIBC_2.34	/* the versions libc has; others ask by version for the next one */
+	.symver	entry_of_\NAME, \NAME@GLIBC_2.17
+	.type	entry_of_\NAME, %function
 	.p2align 4
-\NAME:
+entry_of_\NAME:
 	.cfi_startproc
 	hint	#34			/* bti c */
 	cmn	x0, #1			/* RTLD_NEXT */
@@ -63,7 +65,7 @@
 	.cfi_def_cfa_offset 0
 	b	2b
 	.cfi_endproc
-	.size	\NAME, .-\NAME
+	.size	entry_of_\NAME, .-entry_of_\NAME
 .endm
 
 	.hidden	warpspan_real_dlsym

@@ -6,10 +6,12 @@
 /* REAL: the variable with the real function. HOOKED: the C function for names of ours; its extra argument, the
  * caller's address, goes into register CALLER. */
 .macro LOOKUP NAME, REAL, HOOKED, CALLER
-	.globl	\NAME
-	.type	\NAME, @function
+	.globl	entry_of_\NAME
+	.symver	entry_of_\NAME, \NAME@@GLIBC_2.34	/* the versions libc has; others ask by version for the next one */
+	.symver	entry_of_\NAME, \NAME@GLIBC_2.2.5
+	.type	entry_of_\NAME, @function
 	.p2align 4
-\NAME:
+entry_of_\NAME:
 	.cfi_startproc
 	endbr64
 	leaq	1(%rdi), %rax
@@ -61,7 +63,7 @@
 	movq	\REAL(%rip), %rax
 	jmp	*%rax
 	.cfi_endproc
-	.size	\NAME, .-\NAME
+	.size	entry_of_\NAME, .-entry_of_\NAME
 .endm
 
 	.hidden	warpspan_real_dlsym

@@ -13,8 +13,8 @@
 #include "hooks.h"
 #include "launch.h"
 #include "loader.h"
+#include "pin.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 
@@ -40,18 +40,10 @@ static const char *const sonames[N_RUNTIMES] = {
 /* NULL: not found, which a caller that got here through its runtime's symbol cannot meet. */
 static void *find_real(enum runtime runtime, const char *name)
 {
-	void *found = warpspan_loader_find_version(RTLD_NEXT, name, sonames[runtime]);
-	void *handle;
+	void *found = warpspan_loader_find_runtime(sonames[runtime], name);
 
 	if (found != NULL)
-		return found;
-	/* Loaded with RTLD_LOCAL, as Python's extension modules are. */
-	handle = dlopen(sonames[runtime], RTLD_NOLOAD | RTLD_LAZY);
-	if (handle != NULL)
-		found = warpspan_loader_find(handle, name);
-	if (found == NULL)
-		found = warpspan_loader_find(RTLD_NEXT, name);
-	(void)dlerror(); /* the failed lookups were ours, not the program's */
+		warpspan_pin(found);
 	return found;
 }
 
@@ -81,7 +73,9 @@ static bool bypassed(void)
 	if (real == NULL) {
 		if (!warpspan_loader_has_driver())
 			return false;
-		real = warpspan_loader_find_driver("cuCtxGetCurrent", NULL);
+		real = warpspan_loader_find_driver("cuCtxGetCurrent");
+		if (real != NULL)
+			warpspan_pin(real);
 		atomic_store_explicit(&cache, real, memory_order_release);
 	}
 	return real != NULL && ((__typeof__(&cuCtxGetCurrent))real)(&current) == CUDA_SUCCESS && current != NULL;

@@ -19,6 +19,15 @@ struct named {
 
 int warpspan_test_layer(void);
 
+/* A plugin that finds another one by its RUNPATH. */
+static void search(const char *path)
+{
+	void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	int (*run)(void) = plugin != NULL ? (int (*)(void))dlsym(plugin, "warpspan_test_search") : NULL;
+
+	printf("plugin: %d\n", run != NULL ? run() : -2);
+}
+
 /* Counts allocations while `counting`: a lookup that succeeds makes none. */
 void *__libc_malloc(size_t bytes);
 static int counting, n_allocations;
@@ -72,7 +81,7 @@ int main(int argc, char **argv)
 	void *library;
 	void *libc;
 
-	if (argc != 2)
+	if (argc != 3)
 		return 2;
 	library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
 	if (library == NULL) {
@@ -88,6 +97,7 @@ int main(int argc, char **argv)
 	look_for_names(library);
 	check_errors(library);
 	check_side_effects(library);
+	search(argv[2]);
 	printf("mid by handle: %d\n", dlsym(RTLD_NEXT, "main") == NULL);
 	return 0;
 }

@@ -26,14 +26,9 @@
 
 static void *driver;
 
-void *warpspan_loader_find(void *handle, const char *name)
+void *warpspan_loader_find_in_driver(const char *name)
 {
-	return dlsym(handle, name);
-}
-
-void *warpspan_loader_find_version(void *handle, const char *name, const char *version)
-{
-	return dlvsym(handle, name, version);
+	return dlsym(driver, name);
 }
 
 bool warpspan_loader_is_symbol(const void *address, const char *name)
@@ -41,11 +36,19 @@ bool warpspan_loader_is_symbol(const void *address, const char *name)
 	return dlsym(driver, name) == address;
 }
 
-void *warpspan_loader_find_driver(const char *name, const void *not_this)
+void *warpspan_loader_find_driver(const char *name)
 {
-	void *found = dlsym(driver, name);
+	return dlsym(driver, name);
+}
 
-	return found != not_this ? found : NULL;
+bool warpspan_loader_stays(const void *address, const char **ret_name)
+{
+	return true;
+}
+
+bool warpspan_loader_keep(const char *name)
+{
+	return true;
 }
 
 bool warpspan_loader_has_driver(void)

@@ -5,7 +5,8 @@
  *
  * Arguments: the library; doors.cu with the shared runtime, with the stand-in for the static one, with a default
  * stream per thread; driver.c; the PTX of kernels.cu; a CUDA program without instrumented kernels; bypass.c, plugin.cu;
- * graphs.cu; rdc_main.cu; route.c; the PTX that NVRTC makes of kernels.cu (may be missing).
+ * graphs.cu; rdc_main.cu; route.c; another library in front of dlsym(); a library linked with libcuda and the program
+ * that loads it; the PTX that NVRTC makes of kernels.cu (may be missing).
  */
 #include "support.h"
 
@@ -34,11 +35,14 @@ enum {
 	GRAPHS,
 	RDC,
 	ROUTE,
+	HOOKER,
+	DEEP_LIBRARY,
+	DEEP,
 	NVRTC_PTX,
 	N_ARGUMENTS
 };
 static char *arguments[N_ARGUMENTS];
-static char preload[4096], output[4096];
+static char preload[4096], preload_before[4096], preload_behind[4096], output[4096];
 static char folder[64];
 
 static int make_folder(void **state)
@@ -71,9 +75,9 @@ static int count_files(void)
 	return n - 2;
 }
 
-/* Runs the program with and without the library, and with one more setting (may be NULL) each time. What it prints and
- * returns must be the same. The caller frees what the library said. */
-static char *run_both(const char *const words[], const char *setting)
+/* Runs the program with and without the library, which comes by `with_us`, and with one more setting (may be NULL) each
+ * time. What it prints and returns must be the same. The caller frees what the library said. */
+static char *run_both_by(const char *with_us, const char *const words[], const char *setting)
 {
 	struct run run = { .environment = { "LD_PRELOAD", output, "WARPSPAN_FORMAT=none", setting }, .timeout_s = 60 };
 	struct run_result without, with;
@@ -83,7 +87,7 @@ static char *run_both(const char *const words[], const char *setting)
 		run.arguments[i] = words[i];
 	(void)run_program(&run, &without);
 	assert_int_equal(count_files(), 0);
-	run.environment[0] = preload;
+	run.environment[0] = with_us;
 	(void)run_program(&run, &with);
 	if (with.exit_status != without.exit_status)
 		print_message("%s", with.err);
@@ -95,6 +99,11 @@ static char *run_both(const char *const words[], const char *setting)
 	run_result_finish(&without);
 	run_result_finish(&with);
 	return said;
+}
+
+static char *run_both(const char *const words[], const char *setting)
+{
+	return run_both_by(preload, words, setting);
 }
 
 static struct warpspan_model *load(const char *name)
@@ -232,6 +241,48 @@ static void T13_a_runtime_past_the_drivers_door_launches_each_once(void **state)
 	free(said);
 }
 
+/* --- another library in front of dlsym(), before us or behind us ------------------------------ */
+
+/* Every kind of client that finds the driver is recorded as ever. */
+static void records_beside_a_hooker(const char *pair)
+{
+	const struct {
+		const char *words[4];
+		unsigned n_launches;
+	} clients[] = {
+		{ { arguments[SHARED], "ways" }, 8 },
+		{ { arguments[STATIC], "ways" }, 8 },
+		{ { arguments[DRIVER], arguments[PTX], "plain" }, 4 },
+		{ { arguments[DRIVER], arguments[PTX], "doors" }, 10 },
+		{ { arguments[DRIVER], arguments[PTX], "triton" }, 4 },
+		{ { arguments[ROUTE], arguments[PTX], "names" }, 4 },
+		{ { arguments[ROUTE], arguments[PTX], "resolver" }, 4 },
+	};
+
+	for (unsigned i = 0; i < sizeof(clients) / sizeof(clients[0]); i++) {
+		char *said = run_both_by(pair, clients[i].words, NULL);
+		struct warpspan_model *model = load("out");
+
+		print_message("  %s %s\n", clients[i].words[0], clients[i].words[1]);
+		holds_launches(model, clients[i].n_launches);
+		assert_int_equal(count_api(model, WARPSPAN_API_CUDA_LAUNCH), 0);
+		warpspan_model_destroy(model);
+		free(said);
+		assert_int_equal(remove_folder(NULL), 0);
+		assert_int_equal(make_folder(NULL), 0);
+	}
+}
+
+static void T38_launches_are_recorded_with_a_hooker_before_us(void **state)
+{
+	records_beside_a_hooker(preload_before);
+}
+
+static void T38_launches_are_recorded_with_a_hooker_behind_us(void **state)
+{
+	records_beside_a_hooker(preload_behind);
+}
+
 /* --- one route each: who takes it is in route.c ----------------------------------------------- */
 
 static void a_program_that_looks_every_name_up_is_seen(void **state)
@@ -247,6 +298,47 @@ static void a_program_that_asks_the_resolver_is_seen(void **state)
 static void a_program_that_asks_the_old_resolver_is_seen(void **state)
 {
 	program_records(ROUTE, PTX, "resolver4", 4);
+}
+
+/* Known misses: a library that prefers its own libraries' functions and is linked with libcuda, or looks it up. */
+static void deep_library(const char *mode, unsigned n_launches, unsigned n_calls)
+{
+	const char *const words[] = { arguments[DEEP], arguments[PTX], arguments[DEEP_LIBRARY], mode, NULL };
+	char *said = run_both(words, NULL);
+	struct warpspan_model *model;
+
+	assert_int_equal(count_files(), n_launches != 0 ? 1 : 0);
+	if (n_launches != 0) {
+		model = load("out");
+		/* The program's own are there, each once; those of the library are not among the host's. */
+		assert_int_equal(model->n_launches, n_launches);
+		assert_int_equal(counter(model, "launches_recorded"), n_launches);
+		assert_int_equal(model->n_segments, (n_launches + n_calls) * WARPS_PER_LAUNCH);
+		assert_int_equal(model->n_grids, n_launches + n_calls);
+		assert_int_equal(model->n_lost_records, 0);
+		warpspan_model_destroy(model);
+	}
+	free(said);
+}
+
+static void T13_a_deeply_bound_library_by_itself_is_missed(void **state)
+{
+	deep_library("linked", 0, 0);
+	deep_library("looked up", 0, 0);
+}
+
+static void T13_beside_it_the_program_is_recorded(void **state)
+{
+	deep_library("linked beside", 2, 0);
+	assert_int_equal(remove_folder(NULL), 0);
+	assert_int_equal(make_folder(NULL), 0);
+	deep_library("looked up beside", 2, 0);
+}
+
+/* Kernels of a module that the program has launched from record, whoever launches them. */
+static void T13_its_launches_of_the_programs_module_have_no_host_entry(void **state)
+{
+	deep_library("linked shared", 2, 3);
 }
 
 /* What it binds deeply is the driver's own calls; the program's lookups are still ours. */
@@ -724,10 +816,15 @@ int main(int argc, char **argv)
 		T(a_default_stream_per_thread_stays_one),
 		T(T11_the_driver_launches_each_once_whatever_the_door),
 		T(T13_a_runtime_past_the_drivers_door_launches_each_once),
+		T(T38_launches_are_recorded_with_a_hooker_before_us),
+		T(T38_launches_are_recorded_with_a_hooker_behind_us),
 		T(a_program_that_looks_every_name_up_is_seen),
 		T(a_program_that_asks_the_resolver_is_seen),
 		T(a_program_that_asks_the_old_resolver_is_seen),
 		T(T13_a_driver_loaded_deeply_is_seen),
+		T(T13_a_deeply_bound_library_by_itself_is_missed),
+		T(T13_beside_it_the_program_is_recorded),
+		T(T13_its_launches_of_the_programs_module_have_no_host_entry),
 		T(a_program_linked_with_the_driver_is_seen),
 		T(a_program_linked_with_it_that_looks_up_as_well_is_seen),
 		T(the_runtimes_answer_for_a_driver_function_is_ours),
@@ -776,5 +873,9 @@ int main(int argc, char **argv)
 	for (int i = LIBRARY; i < argc; i++)
 		arguments[i] = realpath(argv[i], NULL);
 	(void)snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", arguments[LIBRARY]);
+	(void)snprintf(preload_before, sizeof(preload_before), "LD_PRELOAD=%s:%s", arguments[HOOKER],
+		       arguments[LIBRARY]);
+	(void)snprintf(preload_behind, sizeof(preload_behind), "LD_PRELOAD=%s:%s", arguments[LIBRARY],
+		       arguments[HOOKER]);
 	return cmocka_run_group_tests_name("doors", tests, NULL, NULL);
 }

@@ -17,9 +17,15 @@
 
 static const char *library, *readme, *typedefs;
 
+#if defined(__aarch64__)
+#define FIRST_GLIBC "GLIBC_2.17"
+#else
+#define FIRST_GLIBC "GLIBC_2.2.5"
+#endif
+
 static const char *const exported[] = {
-	"dlsym",
-	"dlvsym",
+	"dlsym@" FIRST_GLIBC, "dlsym@@GLIBC_2.34", "dlvsym@" FIRST_GLIBC,
+	"dlvsym@@GLIBC_2.34", FIRST_GLIBC,         "GLIBC_2.34",
 #define WARPSPAN_HOOK(name, ...) #name,
 #include "hooks.def"
 /* One for each runtime, under its version node. */

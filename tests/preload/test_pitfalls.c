@@ -3,7 +3,8 @@
  * test_pitfalls.c - what went wrong in other libraries of this kind, on a driver that provokes it (fake_driver/). The
  * numbers are those of the table of pitfalls in README.md.
  *
- * Arguments: the library, probe_pitfalls.
+ * Arguments: the library, probe_pitfalls, probe_late, libraries/late.c, the driver, the driver with the other kind of
+ * symbol table.
  */
 #include "run.h"
 #include "support.h"
@@ -15,7 +16,7 @@
 #include <string.h>
 
 static char preload[4096], output[4096];
-static const char *probe;
+static const char *probe, *late_probe, *late_library, *driver, *plain_hash_driver;
 static char folder[64];
 
 static int make_folder(void **state)
@@ -109,6 +110,41 @@ static void T4_flags_choose_the_form_for_per_thread_streams(void **state)
 static void T5_every_answer_of_the_resolver_passes_through(void **state)
 {
 	is_the_same("5");
+}
+
+/* A program whose libcuda comes late and would go early, with an error of its own pending. */
+static void late(const char *late_driver, const char *route)
+{
+	const struct run run = { .arguments = { late_probe, late_driver, late_library, route },
+				 .environment = { preload, output, "WARPSPAN_FORMAT=none",
+						  "WARPSPAN_TEST_NO_LOOKUPS=1" },
+				 .timeout_s = 30 };
+	struct run_result result;
+
+	(void)run_program(&run, &result);
+	if (result.exit_status != 42)
+		fail_msg("%s: %d: %s%s", route, result.exit_status, result.out, result.err);
+	assert_string_equal(result.out, "pending: still\n"
+					"launch 0, libcuda stays\n"
+					"pending: still\n"
+					"launch 0, libcuda stays\n");
+	run_result_finish(&result);
+	assert_int_equal(n_launches(), 2);
+}
+
+static void T9_an_error_pending_at_the_start_stays_pending(void **state)
+{
+	late(driver, "looked up");
+}
+
+static void T9_a_library_linked_with_the_driver_keeps_its_error_too(void **state)
+{
+	late(driver, "linked");
+}
+
+static void T9_a_driver_with_a_plain_symbol_table_is_read_as_well(void **state)
+{
+	late(plain_hash_driver, "looked up");
 }
 
 static void T12_the_drivers_own_lookups_find_its_own_functions(void **state)
@@ -230,6 +266,9 @@ int main(int argc, char **argv)
 		T(T3_a_resolver_asked_for_again_has_the_abi_of_its_version),
 		T(T4_flags_choose_the_form_for_per_thread_streams),
 		T(T5_every_answer_of_the_resolver_passes_through),
+		T(T9_an_error_pending_at_the_start_stays_pending),
+		T(T9_a_library_linked_with_the_driver_keeps_its_error_too),
+		T(T9_a_driver_with_a_plain_symbol_table_is_read_as_well),
 		T(T12_the_drivers_own_lookups_find_its_own_functions),
 		T(T14_a_captured_stream_hears_the_question_and_the_launch),
 		T(T15_another_threads_global_capture_is_not_broken),
@@ -245,9 +284,13 @@ int main(int argc, char **argv)
 		T(functions_newer_than_the_library_pass_through_and_are_counted),
 	};
 
-	if (argc != 3)
+	if (argc != 7)
 		return 2;
 	(void)snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", realpath(argv[1], NULL));
 	probe = realpath(argv[2], NULL);
+	late_probe = realpath(argv[3], NULL);
+	late_library = realpath(argv[4], NULL);
+	driver = realpath(argv[5], NULL);
+	plain_hash_driver = realpath(argv[6], NULL);
 	return cmocka_run_group_tests_name("pitfalls", tests, NULL, NULL);
 }
