@@ -169,6 +169,14 @@ HANDLER(bulk_to_mbarrier)
 	}
 }
 
+/* Of every 16 bytes those whose bit is set. */
+static void copy_masked(uint8_t *to, const uint8_t *from, uint32_t bytes, uint32_t mask)
+{
+	for (uint32_t i = 0; i < bytes; i++)
+		if (mask >> i % 16 & 1)
+			to[i] = from[i];
+}
+
 /* cp.async.bulk.global.shared::cta.bulk_group [to], [from], bytes */
 HANDLER(bulk_to_global)
 {
@@ -182,7 +190,11 @@ HANDLER(bulk_to_global)
 			continue;
 		if (!bulk_sides(warp, insn, lane, bytes, &to, &from))
 			return;
-		copy_lane(to, from, bytes);
+		if (has_flag(insn, F(CP_MASK)))
+			copy_masked(to, from, bytes,
+				    (uint32_t)read_lane(warp, &insn->o[has_flag(insn, F(CACHE_HINT)) ? 4 : 3], lane));
+		else
+			copy_lane(to, from, bytes);
 		if (bulk_ready(warp, bytes) > warp->bulk_ready)
 			warp->bulk_ready = bulk_ready(warp, bytes);
 	}
@@ -214,6 +226,10 @@ HANDLER(bulk_multicast)
 		    !bulk_sides(warp, insn, lane, bytes, &to, &from))
 			return;
 		shared_block(warp, lane_address(warp, insn, 0, lane), &to_offset);
+		if (to_offset >= warp->block->shared_bytes) {
+			warp_fault(warp, insn, lane, SIM_ILLEGAL_ADDRESS, "copy to the system's part of shared memory");
+			return;
+		}
 		FOR_EACH_LANE(rank, blocks)
 		{
 			struct sim_block *block = rank < cluster->n_blocks ? cluster->blocks[rank] : NULL;
@@ -366,6 +382,81 @@ static bool select_bulk(struct ptx_insn *insn)
 	}
 	insn->run = bulk_to_global;
 	return has_flag(insn, F(BULK_GROUP)) && insn->spaces[0] == PTX_M_GLOBAL && insn->spaces[1] == PTX_M_SHARED;
+}
+
+/* clusterlaunchcontrol: asks for a cluster that has not started, to run it in this one's place. The request is allowed
+ * to fail, as it does at the end of every grid; here it always does, and blocks start as they always do. The answer is
+ * 16 bytes of zero. */
+HANDLER(try_cancel)
+{
+	uint64_t time = warp_time(warp, warp->cycle + sim_cost_cycles[PTX_COST_LATENCY_ASYNC]);
+	struct sim_cluster *cluster = warp->block->cluster;
+
+	FOR_EACH_LANE(lane, mask)
+	{
+		uint32_t answer_offset, offset;
+		const uint8_t *to = lane_pointer(warp, insn, lane, PTX_M_SHARED, lane_address(warp, insn, 0, lane), 16);
+		struct sim_block *own = to == NULL ? NULL : mbarrier_at(warp, insn, 1, lane, &offset);
+
+		if (own == NULL)
+			return;
+		shared_block(warp, lane_address(warp, insn, 0, lane), &answer_offset);
+		if (answer_offset >= own->shared_bytes) {
+			warp_fault(warp, insn, lane, SIM_ILLEGAL_ADDRESS,
+				   "answer to the system's part of shared memory");
+			return;
+		}
+		for (uint32_t rank = 0; rank < cluster->n_blocks; rank++) {
+			struct sim_block *block = cluster->blocks[rank];
+
+			if (block == NULL || (block != own && !has_flag(insn, F(MULTICAST_ALL))))
+				continue;
+			memset(block->shared + answer_offset, 0, 16);
+			if (!queue_deferred(warp->domain, block, time, offset, 0, 16)) {
+				warp_fault(warp, insn, lane, SIM_NO_MEMORY, "out of host memory");
+				return;
+			}
+		}
+	}
+}
+
+/* Was the request that got this answer granted? */
+HANDLER(is_canceled)
+{
+	write_predicate(warp, &insn->o[0], 0, mask);
+}
+
+/* What a denied request has in place of the first block's coordinates. */
+HANDLER(first_ctaid)
+{
+	const struct ptx_operand *to = &warp->frame->function->elements[insn->o[0].offset];
+
+	FOR_EACH_LANE(lane, mask)
+	{
+		for (uint32_t i = 0; i < insn->n_elements; i++)
+			write_lane(warp, &to[i], lane, 0);
+	}
+}
+
+bool select_clusterlaunchcontrol(struct ptx_insn *insn)
+{
+	uint8_t second = insn->actions[1];
+
+	if (insn->actions[0] == PTX_M_TRY_CANCEL) {
+		insn->run = try_cancel;
+		insn->properties |= PTX_ORDERED;
+		return has_flag(insn, F(ASYNC)) && has_flag(insn, F(MBAR_TX)) && second == PTX_M_NONE &&
+		       insn->types[0] == PTX_B128 && insn->n_types == 1 &&
+		       (insn->n_spaces == 0 || insn->spaces[0] == PTX_M_SHARED);
+	}
+	if (insn->flags != 0 || insn->n_types != 2 || insn->types[1] != PTX_B128)
+		return false;
+	insn->cost = PTX_COST_ALU;
+	insn->run = second == PTX_M_IS_CANCELED ? is_canceled : first_ctaid;
+	if (second == PTX_M_IS_CANCELED)
+		return insn->types[0] == PTX_PRED;
+	return insn->types[0] == PTX_B32 && insn->n_elements == (second == PTX_M_FIRST_CTAID ? 4 : 1) &&
+	       second >= PTX_M_FIRST_CTAID && second <= PTX_M_FIRST_CTAID_Z;
 }
 
 bool select_cp(struct ptx_insn *insn)

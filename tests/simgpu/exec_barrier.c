@@ -434,6 +434,11 @@ HANDLER(mbarrier_arrive)
 			return;
 		word = mbarrier_word(block, offset);
 		state = *word;
+		if (has_flag(insn, F(NOCOMPLETE)) && count >= unpack(state).pending) {
+			warp_fault(warp, insn, lane, SIM_ILLEGAL_INSTRUCTION,
+				   "arrival of %u with .noComplete would complete the phase", count);
+			return;
+		}
 		if (insn->actions[0] == PTX_M_ARRIVE_DROP) {
 			struct mbarrier barrier = unpack(*word);
 
@@ -544,7 +549,11 @@ bool select_mbarrier(struct ptx_insn *insn)
 {
 	uint8_t second = insn->actions[1];
 
-	if (insn->n_spaces > 1 || has_flag(insn, F(NOCOMPLETE)))
+	if (insn->n_spaces > 1)
+		return false;
+	if (has_flag(insn, F(NOCOMPLETE)) &&
+	    ((insn->actions[0] != PTX_M_ARRIVE && insn->actions[0] != PTX_M_ARRIVE_DROP) || second != PTX_M_NONE ||
+	     insn->o[2].kind == PTX_OPERAND_NONE))
 		return false;
 	if (second != PTX_M_NONE && (second != PTX_M_EXPECT_TX || insn->o[2].kind == PTX_OPERAND_NONE))
 		return false;

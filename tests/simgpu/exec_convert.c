@@ -45,6 +45,18 @@ static struct number read_number(uint64_t bits, uint8_t type, bool ftz)
 	case PTX_E5M2:
 		number.f = e5m2_to_float((uint8_t)bits);
 		return number;
+	case PTX_E2M3X2:
+		number.f = small_to_float((uint32_t)bits, &half_e2m3);
+		return number;
+	case PTX_E3M2X2:
+		number.f = small_to_float((uint32_t)bits, &half_e3m2);
+		return number;
+	case PTX_E2M1X2:
+		number.f = small_to_float((uint32_t)bits, &half_e2m1);
+		return number;
+	case PTX_UE8M0X2:
+		number.f = ue8m0_to_float((uint8_t)bits);
+		return number;
 	case PTX_S8:
 		number.s = (int8_t)bits;
 		break;
@@ -258,6 +270,14 @@ static uint64_t to_float(const struct ptx_insn *insn, struct number number, uint
 		return narrow_float(number.f, &half_e4m3, HALF_NEAREST);
 	case PTX_E5M2:
 		return narrow_float(number.f, &half_e5m2, HALF_NEAREST);
+	case PTX_E2M3X2:
+		return narrow_float(number.f, &half_e2m3, HALF_NEAREST);
+	case PTX_E3M2X2:
+		return narrow_float(number.f, &half_e3m2, HALF_NEAREST);
+	case PTX_E2M1X2:
+		return narrow_float(number.f, &half_e2m1, HALF_NEAREST);
+	case PTX_UE8M0X2:
+		return float_to_ue8m0((float)number.f, insn->rnd == PTX_M_RP, has_flag(insn, F(SATFINITE)));
 	case PTX_TF32:
 		return to_tf32(insn, (float)number.f);
 	default:
@@ -294,7 +314,7 @@ HANDLER(cvt)
 	}
 }
 
-/* The type of one of the two in a packed type; PTX_NONE of any other. */
+/* The type of one of the two in a packed type, itself where that has no name; PTX_NONE of any other. */
 static uint8_t half_of_pair(uint8_t type)
 {
 	switch (type) {
@@ -306,8 +326,27 @@ static uint8_t half_of_pair(uint8_t type)
 		return PTX_E4M3;
 	case PTX_E5M2X2:
 		return PTX_E5M2;
+	case PTX_E2M3X2:
+	case PTX_E3M2X2:
+	case PTX_E2M1X2:
+	case PTX_UE8M0X2:
+		return type;
 	default:
 		return PTX_NONE;
+	}
+}
+
+/* Of one of the two: what half_of_pair() gives. */
+static uint32_t half_bits(uint8_t half)
+{
+	switch (half) {
+	case PTX_E2M1X2:
+		return 4;
+	case PTX_F16:
+	case PTX_BF16:
+		return 16;
+	default:
+		return 8;
 	}
 }
 
@@ -315,7 +354,7 @@ static uint8_t half_of_pair(uint8_t type)
 HANDLER(cvt_pair)
 {
 	uint8_t to = half_of_pair(insn->types[0]), from = half_of_pair(insn->types[1]);
-	uint32_t to_bits = 8u * ptx_type_bytes[to], from_bits = 8u * ptx_type_bytes[from];
+	uint32_t to_bits = half_bits(to), from_bits = half_bits(from);
 
 	FOR_EACH_LANE(lane, mask)
 	{
@@ -328,10 +367,10 @@ HANDLER(cvt_pair)
 }
 
 /* Two f32 into one register: a is the upper half. */
-HANDLER(cvt_pack)
+HANDLER(cvt_two)
 {
 	uint8_t half = half_of_pair(insn->types[0]);
-	uint32_t bits = 8u * ptx_type_bytes[half];
+	uint32_t bits = half_bits(half);
 
 	FOR_EACH_LANE(lane, mask)
 	{
@@ -390,24 +429,90 @@ static bool is_scalar(uint8_t type)
 	}
 }
 
+/* A pair of floats of at most a byte each, with a sign. */
+static bool is_small_pair(uint8_t type)
+{
+	return is_type(type, PTX_E4M3X2, PTX_E5M2X2) || is_type(type, PTX_E2M3X2, PTX_E3M2X2) || type == PTX_E2M1X2;
+}
+
 static bool select_pair(struct ptx_insn *insn)
 {
 	uint8_t to = insn->types[0], from = insn->types[1];
-	bool to_bytes = is_type(to, PTX_E4M3X2, PTX_E5M2X2), from_bytes = is_type(from, PTX_E4M3X2, PTX_E5M2X2);
 	bool two_sources = insn->o[2].kind != PTX_OPERAND_NONE;
 
-	if (to_bytes && (!has_flag(insn, F(SATFINITE)) || insn->rnd != PTX_M_RN))
+	insn->run = from == PTX_F32 ? cvt_two : cvt_pair;
+	if (two_sources != (from == PTX_F32))
 		return false;
-	insn->run = from == PTX_F32 ? cvt_pack : cvt_pair;
-	if (from == PTX_F32)
-		return two_sources;
-	return !two_sources && ((to_bytes && from == PTX_F16X2) || (to == PTX_F16X2 && from_bytes));
+	if (to == PTX_UE8M0X2)
+		return (from == PTX_F32 || from == PTX_BF16X2) && (insn->rnd == PTX_M_RZ || insn->rnd == PTX_M_RP) &&
+		       !has_flag(insn, F(RELU));
+	if (is_small_pair(to))
+		return has_flag(insn, F(SATFINITE)) && insn->rnd == PTX_M_RN &&
+		       (from == PTX_F32 || (from == PTX_F16X2 && is_type(to, PTX_E4M3X2, PTX_E5M2X2)));
+	if (from == PTX_UE8M0X2)
+		return to == PTX_BF16X2 && insn->rnd == PTX_M_RN;
+	return from == PTX_F32 || (to == PTX_F16X2 && is_small_pair(from) && insn->rnd == PTX_M_RN);
+}
+
+static uint32_t packed_bits(uint8_t type)
+{
+	switch (type) {
+	case PTX_U16:
+	case PTX_S16:
+		return 16;
+	case PTX_U8:
+	case PTX_S8:
+		return 8;
+	case PTX_U4:
+	case PTX_S4:
+		return 4;
+	case PTX_U2:
+	case PTX_S2:
+		return 2;
+	default:
+		return 0;
+	}
+}
+
+static uint32_t saturate_to(int32_t value, uint32_t bits, bool is_signed)
+{
+	int32_t max = (int32_t)((1u << (is_signed ? bits - 1 : bits)) - 1), min = is_signed ? -max - 1 : 0;
+
+	value = value > max ? max : value < min ? min : value;
+	return (uint32_t)value & ((1u << bits) - 1);
+}
+
+/* cvt.pack: two integers, saturated, below what is left of a third. */
+HANDLER(cvt_pack)
+{
+	uint32_t bits = packed_bits(insn->types[0]);
+	bool is_signed = ptx_type_class[insn->types[0]] == PTX_CLASS_S, shifts = insn->o[3].kind != PTX_OPERAND_NONE;
+
+	FOR_EACH_LANE(lane, mask)
+	{
+		uint32_t a = saturate_to((int32_t)read_lane(warp, &insn->o[1], lane), bits, is_signed);
+		uint32_t b = saturate_to((int32_t)read_lane(warp, &insn->o[2], lane), bits, is_signed);
+		uint32_t c = shifts ? (uint32_t)read_lane(warp, &insn->o[3], lane) << 2 * bits : 0;
+
+		write_lane(warp, &insn->o[0], lane, c | a << bits | b);
+	}
+}
+
+static bool select_pack(struct ptx_insn *insn)
+{
+	uint32_t bits = packed_bits(insn->types[0]);
+
+	insn->run = cvt_pack;
+	return bits != 0 && insn->types[1] == PTX_S32 && insn->rnd == PTX_M_NONE && insn->flags == (F(PACK) | F(SAT)) &&
+	       (bits == 16 ? insn->n_types == 2 : insn->n_types == 3 && insn->types[2] == PTX_B32);
 }
 
 bool select_cvt(struct ptx_insn *insn)
 {
 	uint8_t to = insn->types[0], from = insn->types[1];
 
+	if (has_flag(insn, F(PACK)))
+		return select_pack(insn);
 	if (half_of_pair(to) != PTX_NONE)
 		return select_pair(insn);
 	if (!is_scalar(to) || !is_scalar(from) || from == PTX_TF32 || insn->o[2].kind != PTX_OPERAND_NONE)

@@ -568,6 +568,39 @@ static bool select_f32x2(struct ptx_insn *insn)
 	return !has_flag(insn, F(SAT) | F(RELU));
 }
 
+/* add, sub and fma whose factors, or whose first term, are narrow and whose result is f32. */
+HANDLER(mixed_f32)
+{
+	bool is_fma = insn->op == PTX_OP_FMA, is_bf16 = insn->types[1] == PTX_BF16;
+	const struct ptx_operand *last = &insn->o[is_fma ? 3 : 2];
+	int rounding = host_rounding(insn->rnd);
+
+	if (rounding != FE_TONEAREST)
+		fesetround(rounding);
+	FOR_EACH_LANE(lane, mask)
+	{
+		uint16_t narrow = LANES_OF(const uint16_t, warp, insn->o[1])[lane];
+		uint16_t other = is_fma ? LANES_OF(const uint16_t, warp, insn->o[2])[lane] : 0;
+		float a = is_bf16 ? bf16_to_float(narrow) : f16_to_float(narrow);
+		float b = is_bf16 ? bf16_to_float(other) : f16_to_float(other);
+		float c = LANES_OF(const float, warp, *last)[lane];
+		float result = is_fma                   ? compute_f32(OP_FMA, a, b, c, false)
+			       : insn->op == PTX_OP_SUB ? compute_f32(OP_SUB, a, c, 0, false)
+							: compute_f32(OP_ADD, a, c, 0, false);
+
+		LANES_OF(float, warp, insn->o[0])[lane] = has_flag(insn, F(SAT)) ? saturate_f32(result) : result;
+	}
+	if (rounding != FE_TONEAREST)
+		fesetround(FE_TONEAREST);
+}
+
+static bool select_mixed(struct ptx_insn *insn)
+{
+	insn->run = mixed_f32;
+	return insn->types[0] == PTX_F32 && (insn->types[1] == PTX_F16 || insn->types[1] == PTX_BF16) &&
+	       !has_flag(insn, F(FTZ) | F(RELU));
+}
+
 static bool is_plain(const struct ptx_insn *insn)
 {
 	return (insn->rnd == PTX_M_NONE || insn->rnd == PTX_M_RN) && !has_flag(insn, F(FTZ) | F(SAT) | F(RELU));
@@ -598,11 +631,15 @@ static bool select_rounded(struct ptx_insn *insn, ptx_handlers handlers, ptx_exe
 
 bool select_float_add(struct ptx_insn *insn)
 {
+	if (insn->n_types == 2)
+		return select_mixed(insn);
 	return select_rounded(insn, add_handlers, add_plain_f32, add_plain_f64);
 }
 
 bool select_float_sub(struct ptx_insn *insn)
 {
+	if (insn->n_types == 2)
+		return select_mixed(insn);
 	return select_rounded(insn, sub_handlers, sub_plain_f32, sub_plain_f64);
 }
 
@@ -614,6 +651,8 @@ bool select_float_mul(struct ptx_insn *insn)
 
 bool select_fma(struct ptx_insn *insn)
 {
+	if (insn->op == PTX_OP_FMA && insn->n_types == 2)
+		return select_mixed(insn);
 	insn->cost = PTX_COST_ALU;
 	return select_rounded(insn, fma_handlers, host_has_fma() ? fma_host_f32 : fma_plain_f32, NULL);
 }

@@ -79,6 +79,8 @@ bool select_add(struct ptx_insn *insn)
 	static ptx_handlers cc = UNSIGNED_TYPES(NULL, add_cc_32, add_cc_64);
 	static ptx_handlers sat = { [PTX_S32] = add_sat_s32 };
 
+	if (!is_float(insn) && insn->n_types != 1)
+		return false;
 	if (is_float(insn))
 		return select_float_add(insn);
 	return select_by_type(insn, has_flag(insn, F(CC)) ? cc : has_flag(insn, F(SAT)) ? sat : plain);
@@ -90,6 +92,8 @@ bool select_sub(struct ptx_insn *insn)
 	static ptx_handlers cc = UNSIGNED_TYPES(NULL, sub_cc_32, sub_cc_64);
 	static ptx_handlers sat = { [PTX_S32] = sub_sat_s32 };
 
+	if (!is_float(insn) && insn->n_types != 1)
+		return false;
 	if (is_float(insn))
 		return select_float_sub(insn);
 	return select_by_type(insn, has_flag(insn, F(CC)) ? cc : has_flag(insn, F(SAT)) ? sat : plain);

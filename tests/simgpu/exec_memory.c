@@ -600,8 +600,42 @@ bool select_ld(struct ptx_insn *insn)
 	return true;
 }
 
+/* st.bulk [a], bytes, 0 */
+HANDLER(st_bulk)
+{
+	FOR_EACH_LANE(lane, mask)
+	{
+		uint64_t address = lane_address(warp, insn, 0, lane), bytes = read_lane(warp, &insn->o[1], lane);
+		uint8_t space = insn->n_spaces == 0 ? PTX_M_NONE : PTX_M_SHARED;
+		void *to;
+
+		if (address % 8 != 0 || bytes % 8 != 0) {
+			warp_fault(warp, insn, lane, SIM_MISALIGNED_ADDRESS, "bulk store of %llu bytes to 0x%llx",
+				   (unsigned long long)bytes, (unsigned long long)address);
+			return;
+		}
+		if (bytes == 0)
+			continue;
+		to = lane_range(warp, insn, lane, space, address, bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes);
+		if (to == NULL)
+			return;
+		memset(to, 0, bytes);
+	}
+}
+
+/* Zero is the only value that PTX lets it store. */
+static bool select_st_bulk(struct ptx_insn *insn)
+{
+	insn->run = st_bulk;
+	return insn->n_types == 0 && insn->n_spaces <= 1 && (insn->n_spaces == 0 || insn->spaces[0] == PTX_M_SHARED) &&
+	       insn->o[2].kind == PTX_OPERAND_CONST && (insn->sem == PTX_M_NONE || insn->sem == PTX_M_WEAK) &&
+	       !has_flag(insn, PTX_FLAG(ASYNC) | PTX_FLAG(MBAR_TX) | PTX_FLAG(CACHE_HINT));
+}
+
 bool select_st(struct ptx_insn *insn)
 {
+	if (has_flag(insn, PTX_FLAG(BULK)))
+		return select_st_bulk(insn);
 	if (has_flag(insn, PTX_FLAG(ASYNC)))
 		return select_st_async(insn);
 	if (!memory_type_supported(insn) || insn->spaces[0] == PTX_M_CONST)

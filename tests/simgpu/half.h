@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * half.h - f16, bf16, e4m3 and e5m2 from and to wider floats. Pure.
+ * half.h - f16, bf16 and the floats of a byte and less from and to wider floats. Pure.
  */
 #ifndef SIMGPU_HALF_H
 #define SIMGPU_HALF_H
@@ -80,6 +80,11 @@ static const struct half_format half_bf16 = { 8, 7, 0x7f7f, 0x7f80, 0x7fff, 0x80
 static const struct half_format half_e4m3 = { 4, 3, 0x7e, 0x7e, 0x7f, 0x80 };
 static const struct half_format half_e5m2 = { 5, 2, 0x7b, 0x7b, 0x7f, 0x80 };
 
+/* Of these too, and they have neither infinities nor NaNs. */
+static const struct half_format half_e2m3 = { 2, 3, 0x1f, 0x1f, 0x1f, 0x20 };
+static const struct half_format half_e3m2 = { 3, 2, 0x1f, 0x1f, 0x1f, 0x20 };
+static const struct half_format half_e2m1 = { 2, 1, 0x07, 0x07, 0x07, 0x08 };
+
 /* Does a magnitude whose rest behind the last place is `rest` of 2 * `half` round up? */
 static inline bool half_rounds_up(enum half_rounding rounding, bool negative, bool is_odd, uint64_t rest, uint64_t half)
 {
@@ -153,6 +158,35 @@ static inline float e4m3_to_float(uint8_t code)
 	if (exponent == 0)
 		return bits_float(float_bits((float)mantissa * 0x1p-9f) | sign);
 	return bits_float(sign | (exponent + 120) << 23 | mantissa << 20);
+}
+
+/* A code of a format without infinities and NaNs. */
+static inline float small_to_float(uint32_t code, const struct half_format *format)
+{
+	uint32_t mantissa = code & ((1u << format->mantissa_bits) - 1);
+	uint32_t exponent = (code & (format->sign - 1u)) >> format->mantissa_bits;
+	int32_t bias = (1 << (format->exponent_bits - 1)) - 1;
+	float value = exponent == 0 ? (float)mantissa : (float)(mantissa | 1u << format->mantissa_bits);
+	int32_t scale = (exponent == 0 ? 1 : (int32_t)exponent) - bias - format->mantissa_bits;
+
+	value *= bits_float((uint32_t)(scale + 127) << 23);
+	return bits_float(float_bits(value) | (code & format->sign ? 0x80000000u : 0));
+}
+
+/* An exponent alone: 2^(code - 127); the last is NaN. */
+static inline float ue8m0_to_float(uint8_t code)
+{
+	return code == 0xff ? bits_float(0x7fffffffu) : bits_float(code == 0 ? 0x00400000u : (uint32_t)code << 23);
+}
+
+/* The power of two at or below a magnitude, or at or above it. */
+static inline uint8_t float_to_ue8m0(float value, bool up, bool satfinite)
+{
+	uint32_t bits = float_bits(value) & 0x7fffffffu, code = bits >> 23;
+
+	if (up && (bits & 0x7fffff) != 0 && bits > 0x00400000u && bits < 0x7f800000u)
+		code++;
+	return (uint8_t)(satfinite && code == 0xff && bits <= 0x7f800000u ? 0xfe : code);
 }
 
 /* x + y in f64, rounded to odd: rounded once more to a type of fewer than 52 bits it is as if rounded once. */

@@ -119,6 +119,8 @@ static const char *copy_shape(const struct ptx_insn *insn)
 	}
 	if (insn->flags & F(BULK) && insn->flags & F(MBAR_TX))
 		return insn->flags & F(MULTICAST) ? "m m su m sh ?sq" : "m m su m ?sq";
+	if (insn->flags & F(CP_MASK))
+		return insn->flags & F(CACHE_HINT) ? "m m su sq sh" : "m m su sh";
 	return insn->flags & F(BULK) ? "m m su ?sq" : "m m su ?so ?sq";
 }
 
@@ -150,9 +152,29 @@ static const char *policy_shape(const struct ptx_insn *insn)
 	}
 }
 
+static const char *launch_control_shape(const struct ptx_insn *insn)
+{
+	if (insn->actions[0] == PTX_M_TRY_CANCEL)
+		return "m m";
+	if (insn->actions[0] != PTX_M_QUERY_CANCEL)
+		return NULL;
+	return insn->actions[1] == PTX_M_IS_CANCELED ? "dp s1" : "v0 s1";
+}
+
 static const char *special_shape(const struct ptx_insn *insn)
 {
 	switch (insn->op) {
+	case PTX_OP_ADD:
+	case PTX_OP_SUB:
+		return insn->n_types == 2 ? "d0 s1 s0" : "d0 s0 s0";
+	case PTX_OP_FMA:
+		return insn->n_types == 2 ? "d0 s1 s1 s0" : "d0 s0 s0 s0";
+	case PTX_OP_CVT:
+		if (insn->flags & F(PACK))
+			return insn->n_types == 3 ? "du s1 s1 s2" : "du s1 s1";
+		return "d0 s1 ?s1";
+	case PTX_OP_CLUSTERLAUNCHCONTROL:
+		return launch_control_shape(insn);
 	case PTX_OP_BAR:
 	case PTX_OP_BARRIER:
 		return barrier_shape(insn);
@@ -167,6 +189,8 @@ static const char *special_shape(const struct ptx_insn *insn)
 	case PTX_OP_LOP3:
 		return insn->actions[0] == PTX_M_NONE ? "d0 s0 s0 s0 su" : "D0 s0 s0 s0 su sp";
 	case PTX_OP_ST:
+		if (insn->flags & F(BULK))
+			return "m sq su";
 		return insn->flags & F(ASYNC) ? "m V0 m" : "m V0 ?sq";
 	case PTX_OP_RED:
 		return insn->flags & F(ASYNC) ? "m V0 m" : "m V0 ?sq";
@@ -404,21 +428,27 @@ static bool parse_mov(struct decoder *decoder)
 static bool check_packing(struct decoder *decoder)
 {
 	const struct ptx_operand *elements = decoder->parser->elements.items;
-	const struct ptx_insn *insn = &decoder->insn;
+	struct ptx_insn *insn = &decoder->insn;
 
 	for (uint32_t i = 0; i < 2; i++) {
-		const struct ptx_operand *vector = &insn->o[i];
+		struct ptx_operand *vector = &insn->o[i];
 		uint32_t bytes = 0;
 
 		if (vector->kind != PTX_OPERAND_VECTOR)
 			continue;
+		for (uint32_t k = 0; k < vector->n_elements && !decoder->parser->stop; k++)
+			if (elements[vector->offset + k].is_byte)
+				vector->is_byte = true;
 		for (uint32_t k = 0; k < vector->n_elements && !decoder->parser->stop; k++) {
-			if (elements[vector->offset + k].bytes != vector->bytes &&
+			if ((elements[vector->offset + k].bytes != vector->bytes ||
+			     elements[vector->offset + k].is_byte != vector->is_byte) &&
 			    elements[vector->offset + k].kind == PTX_OPERAND_REG &&
 			    elements[vector->offset + k].offset != decoder->parser->sink)
 				return decode_error(decoder, SIM_INVALID_PTX, "elements of different widths");
-			bytes += vector->bytes;
+			bytes += vector->is_byte ? 1 : vector->bytes;
 		}
+		if (vector->is_byte)
+			vector->bytes = 1;
 		if (bytes != insn->o[1 - i].bytes)
 			return decode_error(decoder, SIM_INVALID_PTX, "elements that do not add up to the operand");
 	}
@@ -598,9 +628,12 @@ static bool set_modifier(struct decoder *decoder, const struct mod_info *mod)
 		insn->cmp = mod->mod;
 		break;
 	case PTX_KIND_ACTION:
-		if (insn->actions[1] != PTX_M_NONE)
-			return false;
-		insn->actions[insn->actions[0] != PTX_M_NONE] = mod->mod;
+		for (uint32_t i = 0; i < sizeof(insn->actions); i++)
+			if (insn->actions[i] == PTX_M_NONE) {
+				insn->actions[i] = mod->mod;
+				return true;
+			}
+		return false;
 		break;
 	case PTX_KIND_SPACE:
 		if (insn->n_spaces == 2)

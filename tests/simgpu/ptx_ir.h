@@ -88,7 +88,8 @@ struct ptx_operand {
 	uint8_t kind;
 	uint8_t bytes;      /* per lane; 0 is a predicate */
 	uint8_t n_elements; /* vectors only */
-	bool negate;        /* a predicate source written !%p */
+	bool negate : 1;    /* a predicate source written !%p */
+	bool is_byte : 1;   /* a register of 8 bits, kept in 16 */
 	uint32_t offset;
 };
 
@@ -122,7 +123,7 @@ struct ptx_insn {
 	uint8_t rnd, cmp, sem, scope, shape;
 	uint8_t layouts[2];
 	uint8_t n_layouts;
-	uint8_t actions[2];
+	uint8_t actions[3];
 	uint8_t spaces[2];
 	uint8_t n_spaces;
 	uint8_t n_elements; /* of a vector access: 1, 2, 4, 8 */

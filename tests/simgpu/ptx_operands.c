@@ -313,6 +313,7 @@ static bool parse_named_source(struct decoder *decoder, enum ptx_type type, stru
 			return false;
 		*ret_operand = (struct ptx_operand){ .kind = PTX_OPERAND_REG,
 						     .bytes = (uint8_t)name->bytes,
+						     .is_byte = name->is_byte,
 						     .offset = offset };
 		return true;
 	}
@@ -386,7 +387,9 @@ bool decode_destination(struct decoder *decoder, enum ptx_type type, struct ptx_
 	if (name == NULL || name->kind != PTX_NAME_REGISTER)
 		return decode_bad_operand(decoder, "a register");
 	ptx_advance(parser);
-	*ret_operand = (struct ptx_operand){ .kind = PTX_OPERAND_REG, .bytes = (uint8_t)name->bytes, .offset = offset };
+	*ret_operand = (struct ptx_operand){
+		.kind = PTX_OPERAND_REG, .bytes = (uint8_t)name->bytes, .is_byte = name->is_byte, .offset = offset
+	};
 	return check_size(decoder, &token, name->bytes, type);
 }
 

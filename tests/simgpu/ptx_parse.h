@@ -49,6 +49,7 @@ struct ptx_name {
 	uint32_t stride;
 	uint32_t copy;   /* of a parameter whose address was taken: where its copy is in local memory, + 1 */
 	uint32_t copied; /* and the register, zero in a new frame, of the lanes that have made it */
+	bool is_byte;    /* a register of 8 bits, of which `bytes` says 2 */
 	uint32_t bytes;  /* a register's width per lane, 0 = predicate; else the variable's size */
 };
 

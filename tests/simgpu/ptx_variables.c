@@ -464,6 +464,7 @@ bool ptx_parse_registers(struct ptx_parser *parser)
 		name = ptx_add_name(parser, &token, PTX_NAME_REGISTER);
 		name->count = (uint32_t)count;
 		name->bytes = bytes;
+		name->is_byte = ptx_type_bytes[type] == 1;
 		name->stride = ptx_register_stride(bytes);
 		name->offset = ptx_reserve_registers(parser, bytes, count == 0 ? 1 : (uint32_t)count);
 	} while (ptx_accept(parser, ',') && !parser->stop);
