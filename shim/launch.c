@@ -7,6 +7,7 @@
 #include "attach.h"
 #include "capture.h"
 #include "collector.h"
+#include "counters.h"
 #include "driver.h"
 #include "guard.h"
 #include "log.h"
@@ -99,4 +100,15 @@ void warpspan_launch_end(warpspan_ticket ticket, int32_t result)
 		return;
 	warpspan_host_log_end_launch(ticket, warpspan_now_ns(), result);
 	warpspan_collector_nudge();
+}
+
+void warpspan_launch_count(CUfunction function, CUstream stream)
+{
+	const struct warpspan_launch_view view = { .function = function, .stream = stream };
+	struct warpspan_kernel_numbers numbers = { 0 };
+
+	if (!warpspan_session_wake() || warpspan_capture_may_hold(stream))
+		return;
+	if (find_kernel(&view, stream, &numbers) != NULL && numbers.kernel != 0)
+		warpspan_count(WARPSPAN_COUNTER_old_launches, 1);
 }

@@ -30,4 +30,8 @@ warpspan_ticket warpspan_launch_begin(const struct warpspan_launch_view *view);
 /* After it, with what it returned. Does nothing for 0. */
 void warpspan_launch_end(warpspan_ticket ticket, int32_t result);
 
+/* Before a launch by a function that is not recorded: attaches the kernel's module, and counts the launch if the kernel
+ * would be recorded otherwise. */
+void warpspan_launch_count(CUfunction function, CUstream stream);
+
 #endif

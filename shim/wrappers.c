@@ -10,6 +10,7 @@
 
 #include "capture.h"
 #include "collector.h"
+#include "counters.h"
 #include "graph.h"
 #include "host_call.h"
 #include "launch.h"
@@ -158,6 +159,21 @@ static void begin_launch(struct call *call, enum warpspan_launch_api api, bool p
 	call->ticket = warpspan_launch_begin(&view);
 }
 
+/* Not recorded, since the launch does not say how many threads a block has; but its module is attached. */
+static void count_old_launch(CUfunction function, CUstream stream)
+{
+	warpspan_launch_count(function, stream);
+}
+#define before_old_launch(call, function, ...)                          count_old_launch(function, NULL)
+#define before_old_launch_async(call, function, grid_x, grid_y, stream) count_old_launch(function, stream)
+
+/* Each into a stream of another device, whose context is not the current one. */
+#define before_launch_many(call, launches, n, flags)                        \
+	do {                                                                \
+		if (warpspan_session_active())                              \
+			warpspan_count(WARPSPAN_COUNTER_old_launches, (n)); \
+	} while (0)
+
 static const unsigned int unsaid[3];
 
 #define DEFINE_BEFORE_LAUNCH_KERNEL(name, per_thread)                                                                 \
@@ -303,7 +319,43 @@ static void begin_call(struct call *call, enum warpspan_host_call_kind kind, CUs
 #define before_sync_stream(call, stream)                 begin_call(call, WARPSPAN_HOST_SYNCHRONIZE, stream, 0)
 #define before_copy(call, to, from, bytes)               begin_call(call, WARPSPAN_HOST_COPY, NULL, bytes)
 #define before_copy_async(call, to, from, bytes, stream) begin_call(call, WARPSPAN_HOST_COPY, stream, bytes)
-#define after_copy(call, result, ...)                    warpspan_host_call_end((call)->ticket, result)
+
+/* Width is in bytes; a copy that is not there is the driver's to refuse. */
+#define BYTES_2D(copy) ((copy) != NULL ? (uint64_t)(copy)->WidthInBytes * (copy)->Height : 0)
+#define BYTES_3D(copy) ((copy) != NULL ? (uint64_t)(copy)->WidthInBytes * (copy)->Height * (copy)->Depth : 0)
+
+#define before_copy_2d(call, copy)               begin_call(call, WARPSPAN_HOST_COPY, NULL, BYTES_2D(copy))
+#define before_copy_2d_async(call, copy, stream) begin_call(call, WARPSPAN_HOST_COPY, stream, BYTES_2D(copy))
+#define before_copy_3d(call, copy)               begin_call(call, WARPSPAN_HOST_COPY, NULL, BYTES_3D(copy))
+#define before_copy_3d_async(call, copy, stream) begin_call(call, WARPSPAN_HOST_COPY, stream, BYTES_3D(copy))
+
+#define before_copy_peer(call, to, to_context, from, from_context, bytes) \
+	begin_call(call, WARPSPAN_HOST_COPY, NULL, bytes)
+#define before_copy_peer_async(call, to, to_context, from, from_context, bytes, stream) \
+	begin_call(call, WARPSPAN_HOST_COPY, stream, bytes)
+
+#define before_copy_array(call, to, from_or_offset, from, bytes) begin_call(call, WARPSPAN_HOST_COPY, NULL, bytes)
+#define before_copy_array_async(call, to, from_or_offset, from, bytes, stream) \
+	begin_call(call, WARPSPAN_HOST_COPY, stream, bytes)
+#define before_copy_arrays(call, to, to_offset, from, from_offset, bytes) \
+	begin_call(call, WARPSPAN_HOST_COPY, NULL, bytes)
+
+static void begin_batch(struct call *call, const size_t *sizes, size_t n, CUstream stream)
+{
+	uint64_t bytes = 0;
+
+	if (!warpspan_session_active())
+		return;
+	for (size_t i = 0; i < n && sizes != NULL; i++)
+		bytes += sizes[i];
+	begin_call(call, WARPSPAN_HOST_COPY, stream, bytes);
+}
+#define before_copy_batch(call, to, from, sizes, n, attributes, indices, n_attributes, failed, stream) \
+	begin_batch(call, sizes, n, stream)
+#define before_copy_batch_v2(call, to, from, sizes, n, attributes, indices, n_attributes, stream) \
+	begin_batch(call, sizes, n, stream)
+
+#define after_copy(call, result, ...) warpspan_host_call_end((call)->ticket, result)
 
 static void sync_done(const struct call *call, CUresult result)
 {

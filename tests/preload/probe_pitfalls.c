@@ -343,6 +343,14 @@ static void row_newer(void)
 	printf(" %d\n", (int)((launch_kernel *)found)(FAKE_FUNCTION(1, 0), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
 }
 
+/* A launch of old, before any other: of a module with the header, and of one without. */
+static void row_old(void)
+{
+	for (int i = 0; i < 3; i++)
+		printf("%d ", (int)cuLaunchGrid(FAKE_FUNCTION(1, 0), 2, 1));
+	printf("%d, attached %d\n", (int)cuLaunchGrid(FAKE_FUNCTION(7, 0), 2, 1), fake_attached(1));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -365,6 +373,7 @@ int main(int argc, char **argv)
 		{ "32 late", row_32_late },
 		{ "dependent", row_dependent },
 		{ "newer", row_newer },
+		{ "old", row_old },
 	};
 
 	if (argc == 2 && strcmp(argv[1], "32 late") == 0)

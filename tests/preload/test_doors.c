@@ -542,6 +542,49 @@ static void waits_and_copies_are_recorded_among_the_launches(void **state)
 	warpspan_model_destroy(model);
 }
 
+static void copies_of_every_shape_are_recorded(void **state)
+{
+	static const struct {
+		const char *name;
+		uint64_t bytes;
+		bool on_a_stream;
+		int32_t result;
+	} copies[] = {
+		{ "cuMemcpy2D_v2", 48 * 4, false, 0 },
+		{ "cuMemcpy2DUnaligned_v2", 48 * 4, false, 0 },
+		{ "cuMemcpy2DAsync_v2", 48 * 4, true, 0 },
+		{ "cuMemcpy2D_v2_ptds", 48 * 4, false, 0 },
+		{ "cuMemcpy3D_v2", 40 * 3 * 2, false, 0 },
+		{ "cuMemcpy3DAsync_v2", 40 * 3 * 2, true, 0 },
+		{ "cuMemcpy3DAsync_v2_ptsz", 40 * 3 * 2, true, 0 },
+		{ "cuMemcpy3DPeer", 8 * 2 * 2, false, 0 },
+		{ "cuMemcpy3DPeerAsync", 8 * 2 * 2, true, 0 },
+		{ "cuMemcpyPeer", 100, false, 0 },
+		{ "cuMemcpyPeerAsync", 200, true, 0 },
+		{ "cuMemcpy2D_v2", 0, false, 1 }, /* of nothing: the driver refuses it */
+		{ "cuMemcpyDtoH_v2", 1024, false, 0 },
+	};
+	struct warpspan_model *model;
+	unsigned n = 0;
+
+	driver_records("copies", 1);
+	model = load("out");
+	for (uint32_t i = 0; i < model->n_calls; i++) {
+		const struct warpspan_host_call *call = &model->calls[i];
+
+		if (call->kind != WARPSPAN_HOST_COPY)
+			continue;
+		assert_true(n < sizeof(copies) / sizeof(copies[0]));
+		assert_string_equal(hook_name(model, call->api), copies[n].name);
+		assert_int_equal(call->amount, copies[n].bytes);
+		assert_int_equal(call->stream != 0, copies[n].on_a_stream);
+		assert_int_equal(call->result, copies[n].result);
+		n++;
+	}
+	assert_int_equal(n, sizeof(copies) / sizeof(copies[0]));
+	warpspan_model_destroy(model);
+}
+
 static void odd_questions_get_the_drivers_answers(void **state)
 {
 	const char *const words[] = { arguments[DRIVER], arguments[PTX], "odd", NULL };
@@ -844,6 +887,7 @@ int main(int argc, char **argv)
 		T(launches_beside_captures_and_replays_are_recorded),
 		T(kernels_a_graph_was_given_later_record),
 		T(waits_and_copies_are_recorded_among_the_launches),
+		T(copies_of_every_shape_are_recorded),
 		T(odd_questions_get_the_drivers_answers),
 		T(first_launches_of_many_threads_are_all_recorded),
 		T(thousands_of_launches_are_all_recorded),

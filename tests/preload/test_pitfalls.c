@@ -258,6 +258,18 @@ static void functions_newer_than_the_library_pass_through_and_are_counted(void *
 	assert_true(counters_hold("\"newer_entry_points\":1"));
 }
 
+static void launches_of_old_are_counted_and_their_modules_attached(void **state)
+{
+	struct run_result result;
+
+	run_row("old", true, &result);
+	assert_string_equal(result.out, "0 0 0 0, attached 1\n");
+	assert_non_null(strstr(result.err, "3 launches were not recorded: cuLaunch, cuLaunchGrid and their like"));
+	run_result_finish(&result);
+	assert_int_equal(n_launches(), 0);
+	assert_true(counters_hold("\"old_launches\":3"));
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
 
 int main(int argc, char **argv)
@@ -281,6 +293,7 @@ int main(int argc, char **argv)
 		T(T32_the_session_ends_before_the_driver_does),
 		T(T32_calls_after_the_drivers_end_get_its_answer),
 		T(dependent_launches_stay_neighbours),
+		T(launches_of_old_are_counted_and_their_modules_attached),
 		T(functions_newer_than_the_library_pass_through_and_are_counted),
 	};
 

@@ -310,6 +310,12 @@ CALL(cuKernelGetFunction, SAFE, CUfunction *function, CUkernel kernel)
 	return CUDA_SUCCESS;
 }
 
+CALL(cuLaunchGrid, SAFE, CUfunction function, int grid_x, int grid_y)
+{
+	ENTER("cuLaunchGrid", SAFE);
+	return CUDA_SUCCESS;
+}
+
 CALL(cuMemcpyDtoHAsync_v2, SAFE, void *to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
 	const unsigned module = module_at(from);

@@ -344,6 +344,69 @@ static void update_graph(void)
 	print_data(data);
 }
 
+/* 1 launch, then copies of every shape, with no stream, a stream and the thread's own: see copies_of_every_shape. */
+static void copies(void)
+{
+	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+	__typeof__(&cuMemcpy2D_v2) per_thread_2d = (__typeof__(&cuMemcpy2D_v2))dlsym(library, "cuMemcpy2D_v2_ptds");
+	__typeof__(&cuMemcpy3DAsync_v2) per_thread_3d =
+		(__typeof__(&cuMemcpy3DAsync_v2))dlsym(library, "cuMemcpy3DAsync_v2_ptsz");
+	CUmodule module;
+	CUfunction function = load(&module);
+	CUdeviceptr data = make_data(), other = make_data();
+	CUcontext context;
+	CUstream stream;
+	const CUDA_MEMCPY2D rectangle = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+					  .srcDevice = data,
+					  .srcPitch = 64,
+					  .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+					  .dstDevice = other,
+					  .dstPitch = 64,
+					  .WidthInBytes = 48,
+					  .Height = 4 };
+	const CUDA_MEMCPY3D box = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+				    .srcDevice = data,
+				    .srcPitch = 64,
+				    .srcHeight = 4,
+				    .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+				    .dstDevice = other,
+				    .dstPitch = 64,
+				    .dstHeight = 4,
+				    .WidthInBytes = 40,
+				    .Height = 3,
+				    .Depth = 2 };
+	CUDA_MEMCPY3D_PEER peer = { .srcMemoryType = CU_MEMORYTYPE_DEVICE,
+				    .srcDevice = data,
+				    .srcPitch = 64,
+				    .srcHeight = 4,
+				    .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+				    .dstDevice = other,
+				    .dstPitch = 64,
+				    .dstHeight = 4,
+				    .WidthInBytes = 8,
+				    .Height = 2,
+				    .Depth = 2 };
+
+	CHECK(cuCtxGetCurrent(&context));
+	CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	peer.srcContext = peer.dstContext = context;
+	launch(function, data);
+	CHECK(cuMemcpy2D(&rectangle));
+	CHECK(cuMemcpy2DUnaligned(&rectangle));
+	CHECK(cuMemcpy2DAsync(&rectangle, stream));
+	CHECK(per_thread_2d(&rectangle));
+	CHECK(cuMemcpy3D(&box));
+	CHECK(cuMemcpy3DAsync(&box, stream));
+	CHECK(per_thread_3d(&box, stream));
+	CHECK(cuMemcpy3DPeer(&peer));
+	CHECK(cuMemcpy3DPeerAsync(&peer, stream));
+	CHECK(cuMemcpyPeer(other, context, data, context, 100));
+	CHECK(cuMemcpyPeerAsync(other, context, data, context, 200, stream));
+	printf("no rectangle: %d\n", (int)cuMemcpy2D(NULL));
+	CHECK(cuStreamSynchronize(stream));
+	print_data(data);
+}
+
 /* 4 launches. */
 static void plain(void)
 {
@@ -382,6 +445,7 @@ int main(int argc, char **argv)
 		{ "fail", refused },           { "plain", plain },
 		{ "steady", steady },          { "triton", linked_and_looked_up },
 		{ "many", many_modules },      { "update", update_graph },
+		{ "copies", copies },
 	};
 	CUcontext context;
 
