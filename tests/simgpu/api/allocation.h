@@ -42,6 +42,11 @@ bool allocation_set_advice(CUdeviceptr address, const struct advice *advice);
 /* Memory of the context's device, entered in the table. `pool` may be NULL. */
 CUresult allocation_create(struct context *context, size_t bytes, enum allocation_kind kind, struct pool *pool,
 			   CUdeviceptr *ret_address);
+/* Takes the allocation that starts at `address` out of the table, if its kind is one of the two. */
+bool allocation_take(CUdeviceptr address, enum allocation_kind kind, enum allocation_kind or_kind,
+		     struct allocation *ret_allocation);
+/* Gives the memory back; it is out of the table already. */
+void allocation_release(const struct allocation *allocation);
 
 /* --- pools (pool.c) --------------------------------------------------------------------------- */
 

@@ -23,7 +23,9 @@ static void context_init(struct context *context, struct device *device, unsigne
 	};
 	context->limits[CU_LIMIT_STACK_SIZE] = 1024;
 	context->limits[CU_LIMIT_PRINTF_FIFO_SIZE] = 1048576;
-	context->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = 8388608;
+	context->limits[CU_LIMIT_MALLOC_HEAP_SIZE] = device->config.malloc_heap_bytes;
+	if (is_primary)
+		sim_device_set_malloc_heap(device->sim, device->config.malloc_heap_bytes);
 }
 
 CUresult device_reach(struct device *device, struct device *peer, bool is_reaching)
@@ -526,12 +528,19 @@ CUresult impl_cuCtxGetLimit(size_t *pvalue, CUlimit limit)
 	return CUDA_SUCCESS;
 }
 
-/* Kept and given back; the engine has no such limit to enforce. */
+/* The heap of malloc() is the engine's; the others are kept and given back, there is nothing here that they bound. */
 CUresult impl_cuCtxSetLimit(CUlimit limit, size_t value)
 {
+	struct context *context = context_gated();
+
 	if (limit >= CU_LIMIT_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
-	context_gated()->limits[limit] = value;
+	if (limit == CU_LIMIT_MALLOC_HEAP_SIZE) {
+		if (value > context->device->config.memory_bytes)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		sim_device_set_malloc_heap(context->device->sim, value);
+	}
+	context->limits[limit] = value;
 	return CUDA_SUCCESS;
 }
 
@@ -547,4 +556,19 @@ CUresult impl_cuCtxSetCacheConfig(CUfunc_cache config)
 {
 	context_gated()->cache_config = config;
 	return CUDA_SUCCESS;
+}
+
+/* Banks have had one width for long; what is set is taken and changes nothing, as on a device. */
+CUresult impl_cuCtxGetSharedMemConfig(CUsharedconfig *pConfig)
+{
+	if (!pConfig)
+		return CUDA_ERROR_INVALID_VALUE;
+	*pConfig = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
+	return CUDA_SUCCESS;
+}
+
+CUresult impl_cuCtxSetSharedMemConfig(CUsharedconfig config)
+{
+	return (unsigned int)config <= CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ? CUDA_SUCCESS
+										 : CUDA_ERROR_INVALID_VALUE;
 }

@@ -113,6 +113,8 @@ static CUresult devices_create(void)
 	for (int i = 0; i < n; i++) {
 		struct device *device = &driver.devices[i];
 
+		/* Each its own clocks; the first one's are those of a single device. */
+		config.seed += i ? UINT64_C(0x9E3779B97F4A7C15) : 0;
 		if (sim_device_create(&config, &device->sim) != SIM_OK) {
 			driver_note("device %d could not be made: no room for its memory (SIMGPU_MEMORY) among the "
 				    "process's addresses",

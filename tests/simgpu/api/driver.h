@@ -214,6 +214,7 @@ bool address_is_on_device(CUdeviceptr address);
 struct launch_request {
 	unsigned int grid[3], block[3], cluster[3];
 	bool has_cluster, is_cooperative, may_start_early;
+	struct event *trigger_event, *begun_event; /* recorded by the launch itself; NULL = none */
 	int priority;
 	unsigned int shared_bytes;
 	void **params, **extra;
@@ -258,6 +259,9 @@ struct work_launch {
 	size_t params_bytes;
 	bool may_start_early; /* programmatic stream serialization: once its predecessor lets it */
 	uint64_t trigger_ns;  /* when it let its successor, known once it ran */
+	/* Operations of no stream, counted; completed when its successors may start and when all its blocks have begun.
+	 */
+	struct op *trigger_op, *begun_op;
 };
 
 /* A box of bytes: `depth` slices of `height` rows of `width` bytes; steps do not matter where there is one. */
@@ -303,6 +307,8 @@ void work_finish(struct work *work);
 CUresult work_clone(const struct work *work, struct work *ret_work);
 
 CUresult launch_run(struct work_launch *work, uint64_t start_ns, uint64_t *ret_end_ns);
+/* The launch does not take place: whoever waits for an event it records goes on. Without a lock. */
+void launch_abandon(struct work_launch *work, CUresult reason, uint64_t at_ns);
 CUresult copy_run(const struct work_copy *work, uint64_t start_ns, uint64_t *ret_end_ns);
 CUresult fill_run(const struct work_fill *work, uint64_t start_ns, uint64_t *ret_end_ns);
 void free_run(CUdeviceptr address);

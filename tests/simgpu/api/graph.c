@@ -63,8 +63,13 @@ CUresult node_set_kernel(struct graph_node *node, CUfunction function, struct co
 {
 	struct work work;
 	void **pointers;
-	CUresult result = launch_prepare(function, context, request, &work);
+	CUresult result;
 
+	if (request->trigger_event || request->begun_event) {
+		driver_note("a kernel node that records an event is not supported; use an event record node");
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	result = launch_prepare(function, context, request, &work);
 	if (result != CUDA_SUCCESS)
 		return result;
 	result = point_at_params(&work.launch, &pointers);

@@ -101,7 +101,7 @@ typedef CUresult (*node_fill)(struct graph_node *node, void *params);
 /* The function for a node of that type and the structure it takes; NULL for types that are not supported. */
 node_fill node_filler(CUgraphNodeParams *params, void **ret_params);
 
-/* --- memory of graphs (memory.c) -------------------------------------------------------------- */
+/* --- memory of graphs (graph_memory.c) -------------------------------------------------------- */
 
 /* Lives as long as a node, plan or executable refers to it. Callable from any thread. */
 CUresult graph_memory_create(struct context *context, size_t bytes, struct graph_memory **ret_memory);

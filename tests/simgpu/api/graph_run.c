@@ -3,9 +3,10 @@
  * graph_run.c - what a graph becomes when it is instantiated, and its launches.
  *
  * A plan is flat: child graphs are laid out in place, between a node that stands for their start and one that stands
- * for their end. A launch runs it on its stream's worker in one order that respects every dependency, and each node
- * starts, in simulated time, when all it depends on has ended: branches overlap there, though not on the machine.
- * Plans are immutable; a run belongs to its operation.
+ * for their end. A node runs once all it depends on has ended, in simulated time and on the machine alike: a launch
+ * starts on its stream's worker, and another thread joins for each branch that would have to wait for one, so that a
+ * kernel may wait for what a branch beside it does. When a node starts, in simulated time, follows from its
+ * dependencies alone, whichever thread was first. Plans are immutable; a run belongs to its operation.
  */
 #include "graph.h"
 
@@ -25,6 +26,7 @@ struct plan_item {
 	struct graph_memory *memory; /* counted */
 	size_t n_after;
 	struct plan_edge *after; /* all before this one */
+	size_t n_next, *next;    /* the items that have this one among those, once for each time */
 };
 
 struct graph_plan {
@@ -33,11 +35,24 @@ struct graph_plan {
 	struct plan_item *items;
 };
 
+enum { MAX_BRANCHES = 128 }; /* as many kernels as a device runs at once; further branches wait */
+
 struct graph_run {
 	struct graph_plan *plan;
 	uint64_t *grid_ids; /* of kernel items */
 	struct op **ops;    /* counted; what event items complete or wait for */
 	uint64_t *ends_ns, *triggers_ns;
+
+	/* While it runs, guarded by lock. */
+	pthread_mutex_t lock;
+	pthread_cond_t has_ready; /* or is over */
+	uint64_t start_ns;
+	size_t *n_missing; /* of what an item comes after */
+	size_t *ready;     /* items in the order they became so; n_taken of n_ready have been taken */
+	size_t n_ready, n_taken, n_done;
+	size_t n_idle, n_helpers;
+	pthread_t helpers[MAX_BRANCHES - 1];
+	CUresult result; /* the first failure */
 };
 
 /* --- plans ------------------------------------------------------------------------------------ */
@@ -51,6 +66,7 @@ void graph_plan_unref(struct graph_plan *plan)
 		work_finish(&plan->items[i].work);
 		graph_memory_unref(plan->items[i].memory);
 		free(plan->items[i].after);
+		free(plan->items[i].next);
 	}
 	free(plan->items);
 	free(plan);
@@ -166,6 +182,29 @@ static CUresult plan_graph(struct graph_plan *plan, const struct graph *graph, c
 	return CUDA_SUCCESS;
 }
 
+/* The edges the other way. */
+static CUresult plan_turn(struct graph_plan *plan)
+{
+	for (size_t i = 0; i < plan->n; i++) {
+		for (size_t k = 0; k < plan->items[i].n_after; k++)
+			plan->items[plan->items[i].after[k].item].n_next++;
+	}
+	for (size_t i = 0; i < plan->n; i++) {
+		struct plan_item *item = &plan->items[i];
+
+		item->next = calloc(item->n_next + 1, sizeof(*item->next));
+		if (!item->next)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		item->n_next = 0;
+		for (size_t k = 0; k < item->n_after; k++) {
+			struct plan_item *before = &plan->items[item->after[k].item];
+
+			before->next[before->n_next++] = i;
+		}
+	}
+	return CUDA_SUCCESS;
+}
+
 CUresult graph_plan_create(const struct graph *graph, struct graph_plan **ret_plan, struct graph_node **ret_node)
 {
 	struct graph_plan *plan = calloc(1, sizeof(*plan));
@@ -176,6 +215,8 @@ CUresult graph_plan_create(const struct graph *graph, struct graph_plan **ret_pl
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	atomic_init(&plan->refs, 1);
 	result = plan_graph(plan, graph, NULL, &end, ret_node);
+	if (result == CUDA_SUCCESS)
+		result = plan_turn(plan);
 	if (result != CUDA_SUCCESS)
 		graph_plan_unref(plan);
 	else
@@ -195,6 +236,10 @@ void graph_run_destroy(struct graph_run *run)
 	free(run->grid_ids);
 	free(run->ends_ns);
 	free(run->triggers_ns);
+	free(run->n_missing);
+	free(run->ready);
+	pthread_mutex_destroy(&run->lock);
+	pthread_cond_destroy(&run->has_ready);
 	graph_plan_unref(run->plan);
 	free(run);
 }
@@ -236,11 +281,15 @@ CUresult graph_run_create(struct graph_plan *plan, struct graph_run **ret_run)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	atomic_fetch_add_explicit(&plan->refs, 1, memory_order_relaxed);
 	run->plan = plan;
+	pthread_mutex_init(&run->lock, NULL);
+	pthread_cond_init(&run->has_ready, NULL);
+	run->n_missing = calloc(plan->n + 1, sizeof(*run->n_missing));
+	run->ready = calloc(plan->n + 1, sizeof(*run->ready));
 	run->grid_ids = calloc(plan->n + 1, sizeof(*run->grid_ids));
 	run->ops = calloc(plan->n + 1, sizeof(struct op *));
 	run->ends_ns = calloc(plan->n + 1, sizeof(*run->ends_ns));
 	run->triggers_ns = calloc(plan->n + 1, sizeof(*run->triggers_ns));
-	if (!run->grid_ids || !run->ops || !run->ends_ns || !run->triggers_ns)
+	if (!run->n_missing || !run->ready || !run->grid_ids || !run->ops || !run->ends_ns || !run->triggers_ns)
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	for (size_t i = 0; i < plan->n && result == CUDA_SUCCESS; i++)
 		result = item_prepare(run, i, &n_kernels);
@@ -318,27 +367,105 @@ static CUresult item_run(struct graph_run *run, size_t i, uint64_t start_ns, uin
 	}
 }
 
+/* --- running: any number of threads, each takes what is ready --------------------------------- */
+
+/* Without the lock: what it reads was written before the item became ready. */
+static CUresult item_step(struct graph_run *run, size_t i)
+{
+	const struct plan_item *item = &run->plan->items[i];
+	uint64_t start_ns = run->start_ns;
+
+	for (size_t k = 0; k < item->n_after; k++) {
+		const struct plan_edge *edge = &item->after[k];
+
+		start_ns = MAX(start_ns, edge->is_early ? run->triggers_ns[edge->item] : run->ends_ns[edge->item]);
+	}
+	run->ends_ns[i] = run->triggers_ns[i] = start_ns;
+	if (atomic_load_explicit(&driver.is_dead, memory_order_acquire))
+		return CUDA_ERROR_DEINITIALIZED;
+	return item->is_enabled ? item_run(run, i, start_ns, &run->ends_ns[i]) : CUDA_SUCCESS;
+}
+
+static void *helper_main(void *argument);
+
+/* What is ready and no thread waits for gets one of its own; without one it waits its turn. The lock is held. */
+static void helper_start(struct graph_run *run)
+{
+	if (run->n_ready - run->n_taken <= run->n_idle || run->n_helpers == MAX_BRANCHES - 1)
+		return;
+	/* Signals stay blocked, as on every worker. */
+	if (pthread_create(&run->helpers[run->n_helpers], NULL, helper_main, run) == 0)
+		run->n_helpers++;
+}
+
+/* The lock is held. */
+static void item_end(struct graph_run *run, size_t i, CUresult result)
+{
+	const struct plan_item *item = &run->plan->items[i];
+
+	run->n_done++;
+	if (result != CUDA_SUCCESS && run->result == CUDA_SUCCESS)
+		run->result = result;
+	for (size_t k = 0; k < item->n_next; k++) {
+		if (--run->n_missing[item->next[k]] == 0)
+			run->ready[run->n_ready++] = item->next[k];
+	}
+	pthread_cond_broadcast(&run->has_ready);
+}
+
+/* After a failure nothing new is begun. The lock is held. */
+static bool run_is_over(const struct graph_run *run)
+{
+	return run->n_done == run->plan->n || run->result != CUDA_SUCCESS;
+}
+
+static void items_run(struct graph_run *run)
+{
+	pthread_mutex_lock(&run->lock);
+	for (;;) {
+		CUresult result;
+		size_t i;
+
+		run->n_idle++;
+		while (run->n_taken == run->n_ready && !run_is_over(run))
+			pthread_cond_wait(&run->has_ready, &run->lock);
+		run->n_idle--;
+		if (run_is_over(run))
+			break;
+		i = run->ready[run->n_taken++];
+		helper_start(run);
+		pthread_mutex_unlock(&run->lock);
+		result = item_step(run, i);
+		pthread_mutex_lock(&run->lock);
+		item_end(run, i, result);
+	}
+	pthread_mutex_unlock(&run->lock);
+}
+
+static void *helper_main(void *argument)
+{
+	host_thread()->is_in_callback = true; /* a host function may not call the driver */
+	items_run(argument);
+	return NULL;
+}
+
 CUresult graph_run(struct graph_run *run, uint64_t start_ns, uint64_t *ret_end_ns)
 {
-	CUresult result = CUDA_SUCCESS;
-
-	*ret_end_ns = start_ns;
-	for (size_t i = 0; i < run->plan->n && result == CUDA_SUCCESS; i++) {
-		const struct plan_item *item = &run->plan->items[i];
-		uint64_t item_start_ns = start_ns;
-
-		for (size_t k = 0; k < item->n_after; k++)
-			item_start_ns =
-				MAX(item_start_ns, item->after[k].is_early ? run->triggers_ns[item->after[k].item]
-									   : run->ends_ns[item->after[k].item]);
-		run->ends_ns[i] = run->triggers_ns[i] = item_start_ns;
-		if (atomic_load_explicit(&driver.is_dead, memory_order_acquire))
-			result = CUDA_ERROR_DEINITIALIZED;
-		else if (item->is_enabled)
-			result = item_run(run, i, item_start_ns, &run->ends_ns[i]);
-		*ret_end_ns = MAX(*ret_end_ns, run->ends_ns[i]);
+	run->start_ns = start_ns;
+	for (size_t i = 0; i < run->plan->n; i++) {
+		run->ends_ns[i] = run->triggers_ns[i] = start_ns;
+		run->n_missing[i] = run->plan->items[i].n_after;
+		if (run->n_missing[i] == 0)
+			run->ready[run->n_ready++] = i;
 	}
-	if (result != CUDA_SUCCESS)
-		graph_run_abandon(run, result, *ret_end_ns);
-	return result;
+	items_run(run);
+	/* Once it is over, no thread starts another. */
+	for (size_t i = 0; i < run->n_helpers; i++)
+		pthread_join(run->helpers[i], NULL);
+	*ret_end_ns = start_ns;
+	for (size_t i = 0; i < run->plan->n; i++)
+		*ret_end_ns = MAX(*ret_end_ns, run->ends_ns[i]);
+	if (run->result != CUDA_SUCCESS)
+		graph_run_abandon(run, run->result, *ret_end_ns);
+	return run->result;
 }

@@ -184,10 +184,22 @@ uint64_t grid_ids_take(struct device *device, uint64_t n)
 	return atomic_fetch_add_explicit(&device->last_grid_id, n, memory_order_relaxed) + 1;
 }
 
+/* A launch can record two events: when the grids that depend on it may start, and when all its blocks have begun. */
+static CUresult launch_add_events(struct work_launch *work, const struct launch_request *request)
+{
+	if (request->trigger_event)
+		work->trigger_op = op_new(WORK_NOTHING);
+	if (request->begun_event)
+		work->begun_op = op_new(WORK_NOTHING);
+	return (request->trigger_event && !work->trigger_op) || (request->begun_event && !work->begun_op)
+		       ? CUDA_ERROR_OUT_OF_MEMORY
+		       : CUDA_SUCCESS;
+}
+
 static CUresult launch_enqueue(CUfunction handle, const struct launch_request *request, CUstream stream_handle)
 {
 	struct stream *stream;
-	struct op *op;
+	struct op *op, *trigger, *begun;
 	CUresult result = stream_resolve(stream_handle, context_gated(), &stream);
 
 	if (result != CUDA_SUCCESS)
@@ -203,7 +215,41 @@ static CUresult launch_enqueue(CUfunction handle, const struct launch_request *r
 	if (stream_is_captured(stream))
 		return capture_launch(stream, op, handle, request);
 	op->work.launch.launch.grid_id = grid_ids_take(stream->context->device, 1);
-	return op_enqueue(stream, op, COST_LAUNCH_NS, NULL, NULL);
+	result = launch_add_events(&op->work.launch, request);
+	if (result != CUDA_SUCCESS) {
+		op_unref(op);
+		return result;
+	}
+	/* Once enqueued, the operation may be gone. */
+	trigger = op->work.launch.trigger_op ? op_ref(op->work.launch.trigger_op) : NULL;
+	begun = op->work.launch.begun_op ? op_ref(op->work.launch.begun_op) : NULL;
+	result = op_enqueue(stream, op, COST_LAUNCH_NS, NULL, NULL);
+	if (trigger && result == CUDA_SUCCESS)
+		event_set_op(request->trigger_event, op_ref(trigger));
+	if (begun && result == CUDA_SUCCESS)
+		event_set_op(request->begun_event, op_ref(begun));
+	op_unref(trigger);
+	op_unref(begun);
+	return result;
+}
+
+void launch_abandon(struct work_launch *work, CUresult reason, uint64_t at_ns)
+{
+	if (work->trigger_op && !work->trigger_op->is_done)
+		op_complete(work->trigger_op, reason, at_ns);
+	if (work->begun_op && !work->begun_op->is_done)
+		op_complete(work->begun_op, reason, at_ns);
+}
+
+/* Is there room for all its blocks at once? Then they begin when the grid does; else not before it ends, for sure. */
+static bool launch_begins_whole(const struct work_launch *work)
+{
+	const struct sim_launch *launch = &work->launch;
+	uint32_t threads = launch->block[0] * launch->block[1] * launch->block[2];
+	uint64_t blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+
+	return blocks <= (uint64_t)sim_function_occupancy(launch->function, threads, launch->dynamic_shared_bytes) *
+				 work->function->module->context->device->config.n_sms;
 }
 
 CUresult launch_run(struct work_launch *work, uint64_t start_ns, uint64_t *ret_end_ns)
@@ -211,10 +257,15 @@ CUresult launch_run(struct work_launch *work, uint64_t start_ns, uint64_t *ret_e
 	struct sim_result result = { .end_ns = start_ns };
 
 	work->launch.start_ns = start_ns;
+	if (work->begun_op && launch_begins_whole(work))
+		op_complete(work->begun_op, CUDA_SUCCESS, start_ns);
 	sim_launch(work->function->module->context->device->sim, &work->launch, &result);
 	/* What depends on this one's predecessors through it alone must find them ended, too. */
 	*ret_end_ns = MAX(MAX(result.end_ns, start_ns), work->launch.dependencies_end_ns);
 	work->trigger_ns = MAX(result.trigger_ns, start_ns);
+	if (work->trigger_op && result.status == SIM_OK)
+		op_complete(work->trigger_op, CUDA_SUCCESS, work->trigger_ns);
+	launch_abandon(work, result_of(result.status), *ret_end_ns);
 	/* A device would say nothing; who debugs on a simulator wants to know where. */
 	if (result.status != SIM_OK && result.status != SIM_STOPPED)
 		driver_note("%s", result.message);
@@ -252,6 +303,17 @@ CUresult impl_cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, uns
 	return launch_enqueue(f, &request, hStream);
 }
 
+/* It must be one without a time. */
+static CUresult event_attribute(CUevent handle, int flags, struct event **ret_event)
+{
+	if (!handle_is(HANDLE_EVENT, handle))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (flags || !(((struct event *)handle)->flags & CU_EVENT_DISABLE_TIMING) || *ret_event)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ret_event = (struct event *)handle;
+	return CUDA_SUCCESS;
+}
+
 /* Attributes that only change how a device schedules are accepted; those that add work are not. */
 CUresult launch_attribute(struct launch_request *request, const CUlaunchAttribute *attribute)
 {
@@ -279,6 +341,14 @@ CUresult launch_attribute(struct launch_request *request, const CUlaunchAttribut
 		request->cluster[1] = attribute->value.clusterDim.y;
 		request->cluster[2] = attribute->value.clusterDim.z;
 		return CUDA_SUCCESS;
+	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+		return event_attribute(
+			attribute->value.programmaticEvent.event, attribute->value.programmaticEvent.flags,
+			attribute->value.programmaticEvent.triggerAtBlockStart ? &request->begun_event
+									       : &request->trigger_event);
+	case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+		return event_attribute(attribute->value.launchCompletionEvent.event,
+				       attribute->value.launchCompletionEvent.flags, &request->begun_event);
 	default:
 		driver_note("launch attribute %d is not supported", (int)attribute->id);
 		return CUDA_ERROR_NOT_SUPPORTED;

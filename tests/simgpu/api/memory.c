@@ -102,9 +102,8 @@ static CUresult allocation_add(struct allocation allocation)
 	return result;
 }
 
-/* Takes the allocation that starts at `address` out of the table, if its kind is one of the two. */
-static bool allocation_take(CUdeviceptr address, enum allocation_kind kind, enum allocation_kind or_kind,
-			    struct allocation *ret_allocation)
+bool allocation_take(CUdeviceptr address, enum allocation_kind kind, enum allocation_kind or_kind,
+		     struct allocation *ret_allocation)
 {
 	bool is_taken = false;
 	size_t above;
@@ -142,8 +141,7 @@ static CUresult host_register(void *host, size_t bytes)
 	return CUDA_SUCCESS;
 }
 
-/* Gives the memory back; it is out of the table already. */
-static void allocation_release(const struct allocation *allocation)
+void allocation_release(const struct allocation *allocation)
 {
 	void *host = (void *)(uintptr_t)allocation->address;
 
@@ -325,64 +323,6 @@ void free_run(CUdeviceptr address)
 
 	if (allocation_take(address, ALLOCATION_DEVICE, ALLOCATION_DEVICE, &allocation))
 		allocation_release(&allocation);
-}
-
-/* --- memory of graphs ------------------------------------------------------------------------- */
-
-struct graph_memory {
-	atomic_uint refs;
-	CUdeviceptr address;
-};
-
-CUresult graph_memory_create(struct context *context, size_t bytes, struct graph_memory **ret_memory)
-{
-	struct graph_memory *memory = calloc(1, sizeof(*memory));
-	CUdeviceptr address;
-	CUresult result;
-
-	if (!memory)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	result = allocation_create(context, bytes, ALLOCATION_GRAPH, NULL, &address);
-	if (result != CUDA_SUCCESS) {
-		free(memory);
-		return result;
-	}
-	atomic_init(&memory->refs, 1);
-	memory->address = address;
-	*ret_memory = memory;
-	return CUDA_SUCCESS;
-}
-
-struct graph_memory *graph_memory_ref(struct graph_memory *memory)
-{
-	atomic_fetch_add_explicit(&memory->refs, 1, memory_order_relaxed);
-	return memory;
-}
-
-void graph_memory_unref(struct graph_memory *memory)
-{
-	struct allocation allocation;
-
-	/* Acquire-release: the last owner frees what the others wrote. */
-	if (!memory || atomic_fetch_sub_explicit(&memory->refs, 1, memory_order_acq_rel) != 1)
-		return;
-	/* It may have gone with its context. */
-	if (allocation_take(memory->address, ALLOCATION_GRAPH, ALLOCATION_GRAPH, &allocation))
-		allocation_release(&allocation);
-	free(memory);
-}
-
-CUdeviceptr graph_memory_address(const struct graph_memory *memory)
-{
-	return memory->address;
-}
-
-bool address_is_of_graph(CUdeviceptr address)
-{
-	struct allocation allocation;
-
-	return allocation_find(address, &allocation) && allocation.address == address &&
-	       allocation.kind == ALLOCATION_GRAPH;
 }
 
 /* --- host memory ------------------------------------------------------------------------------ */

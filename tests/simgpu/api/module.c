@@ -820,6 +820,14 @@ CUresult impl_cuFuncLoad(CUfunction function)
 	return function_resolve(function, context_gated(), &loaded);
 }
 
+CUresult impl_cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config)
+{
+	struct function *function;
+	CUresult result = function_resolve(hfunc, context_gated(), &function);
+
+	return result == CUDA_SUCCESS ? impl_cuCtxSetSharedMemConfig(config) : result;
+}
+
 CUresult impl_cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
 {
 	CUresult result = impl_cuFuncLoad(function);

@@ -296,6 +296,20 @@ cudaError_t impl_cudaDeviceSetCacheConfig(enum cudaFuncCache cacheConfig)
 	return rt_error(DRIVER(cuCtxSetCacheConfig)((CUfunc_cache)cacheConfig));
 }
 
+/* Banks have had one width for long; what is set is taken and changes nothing, as on a device. */
+cudaError_t impl_cudaDeviceGetSharedMemConfig(enum cudaSharedMemConfig *pConfig)
+{
+	if (!pConfig)
+		return cudaErrorInvalidValue;
+	*pConfig = cudaSharedMemBankSizeFourByte;
+	return cudaSuccess;
+}
+
+cudaError_t impl_cudaDeviceSetSharedMemConfig(enum cudaSharedMemConfig config)
+{
+	return (unsigned int)config <= cudaSharedMemBankSizeEightByte ? cudaSuccess : cudaErrorInvalidValue;
+}
+
 /* --- entry points of the driver --------------------------------------------------------------- */
 
 cudaError_t impl_cudaGetDriverEntryPointByVersion(const char *symbol, void **funcPtr, unsigned int cudaVersion,

@@ -134,6 +134,23 @@ cudaError_t impl_cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGr
 		stream, dependencies, (const CUgraphEdgeData *)dependencyData, numDependencies, flags));
 }
 
+/* --- memory of graphs ------------------------------------------------------------------------- */
+
+cudaError_t impl_cudaDeviceGetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attr, void *value)
+{
+	return rt_error(DRIVER(cuDeviceGetGraphMemAttribute)(device, (CUgraphMem_attribute)attr, value));
+}
+
+cudaError_t impl_cudaDeviceSetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attr, void *value)
+{
+	return rt_error(DRIVER(cuDeviceSetGraphMemAttribute)(device, (CUgraphMem_attribute)attr, value));
+}
+
+cudaError_t impl_cudaDeviceGraphMemTrim(int device)
+{
+	return rt_error(DRIVER(cuDeviceGraphMemTrim)(device));
+}
+
 /* --- kernel nodes ----------------------------------------------------------------------------- */
 
 static cudaError_t kernel_params(const struct cudaKernelNodeParams *params, CUDA_KERNEL_NODE_PARAMS *ret_params)

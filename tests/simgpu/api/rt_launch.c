@@ -188,6 +188,14 @@ cudaError_t impl_cudaFuncSetCacheConfig(const void *func, enum cudaFuncCache cac
 	return rt_error(DRIVER(cuKernelSetCacheConfig)(kernel, (CUfunc_cache)cacheConfig, device));
 }
 
+cudaError_t impl_cudaFuncSetSharedMemConfig(const void *func, enum cudaSharedMemConfig config)
+{
+	CUkernel kernel;
+	cudaError_t error = rt_kernel(func, &kernel);
+
+	return error == cudaSuccess ? impl_cudaDeviceSetSharedMemConfig(config) : error;
+}
+
 cudaError_t impl_cudaFuncGetName(const char **name, const void *func)
 {
 	CUkernel kernel;

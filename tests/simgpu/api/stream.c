@@ -142,6 +142,8 @@ static CUresult op_run(struct op *op, CUresult fault, uint64_t start_ns, uint64_
 	}
 	if (fault != CUDA_SUCCESS && work->kind == WORK_GRAPH)
 		graph_run_abandon(work->run, fault, start_ns);
+	if (fault != CUDA_SUCCESS && work->kind == WORK_LAUNCH)
+		launch_abandon(&work->launch, fault, start_ns);
 	return fault == CUDA_SUCCESS ? work_run(work, start_ns, ret_end_ns) : fault;
 }
 

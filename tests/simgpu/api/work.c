@@ -15,6 +15,8 @@ void work_finish(struct work *work)
 	switch (work->kind) {
 	case WORK_LAUNCH:
 		free(work->launch.params);
+		op_unref(work->launch.trigger_op);
+		op_unref(work->launch.begun_op);
 		break;
 	case WORK_COPY:
 		free(work->copy.staged);
