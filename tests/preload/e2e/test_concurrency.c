@@ -108,6 +108,34 @@ static void with_one_id_for_all_what_is_ambiguous_is_marked(void **state)
 	warpspan_model_destroy(model);
 }
 
+/* The program itself ends only if its kernels overlap; and so do their slices, by the device's time. Under one id for
+ * all, grids of one shape that were in flight together may be one. */
+static void kernels_on_two_streams_still_overlap(void **state)
+{
+	static const char *const settings[] = { "SIMGPU_GRIDID=unique", "SIMGPU_GRIDID=per-graph",
+						"SIMGPU_GRIDID=constant" };
+	for (int k = 0; k < 3; k++) {
+		struct warpspan_model *model = record("tests/preload/e2e/overlap", settings[k]);
+		print_message("  %s\n", settings[k]);
+		assert_int_equal(model->n_launches, 2 * 2 * 3);
+		assert_int_equal(model->n_slices, 2 * 2 * 3 * 2);
+		assert_int_equal(model->n_lost_records, 0);
+		if (k < 2)
+			assert_int_equal(model->n_grids, 2 * 2 * 3);
+		unsigned n_overlaps = 0;
+		for (uint64_t a = 0; a < model->n_slices; a++)
+			for (uint64_t b = 0; b < model->n_slices; b++) {
+				const struct warpspan_slice *ask = &model->slices[a], *answer = &model->slices[b];
+				n_overlaps += strcmp(model->regions[ask->region].name, "ask") == 0 &&
+					      strcmp(model->regions[answer->region].name, "answer") == 0 &&
+					      ask->start_ns < answer->end_ns && answer->start_ns < ask->end_ns;
+			}
+		/* Each of the 6 pairs of 2 warps and 2 warps. */
+		assert_true(n_overlaps >= 6 * 4);
+		warpspan_model_destroy(model);
+	}
+}
+
 /* Three kernels a replay, each by the replay's own call, in the order of the calls. */
 static void check_replays(const struct warpspan_model *model)
 {
@@ -182,6 +210,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(streams_in_flight_are_joined_by_their_ids),
 		cmocka_unit_test(with_one_id_for_all_what_is_ambiguous_is_marked),
+		cmocka_unit_test(kernels_on_two_streams_still_overlap),
 		cmocka_unit_test(replays_are_joined_with_the_launches_of_their_graph),
 		cmocka_unit_test(two_devices_are_joined_each_on_its_own),
 	};
