@@ -126,6 +126,42 @@ static void print_totals(const struct warpspan_model *model, FILE *out, unsigned
 	header_line(out, columns, "records", line);
 }
 
+/* "12 by their grid ids, 3 by repetition"; nothing for none. */
+static int list_count(char *line, size_t bytes, int n, uint64_t count, const char *how)
+{
+	char number[TEXT_NUMBER_BYTES];
+
+	if (count == 0 || n < 0 || (size_t)n >= bytes)
+		return n;
+	return n + snprintf(line + n, bytes - (size_t)n, "%s%s %s", line[n - 1] == ':' ? " " : ", ",
+			    text_count(number, count), how);
+}
+
+/* How grids were told apart, and how each found the call that launched it. */
+static void print_methods(const struct warpspan_model *model, FILE *out, unsigned columns)
+{
+	uint64_t by_match[WARPSPAN_MATCH_UNSURE + 1] = { 0 }, by_join[WARPSPAN_JOIN_AMBIGUOUS + 1] = { 0 };
+	char line[LINE_BYTES];
+	int n;
+
+	if (model->n_grids == 0)
+		return;
+	for (uint32_t i = 0; i < model->n_grids; i++) {
+		by_match[model->grids[i].match]++;
+		by_join[model->grids[i].join]++;
+	}
+	n = snprintf(line, sizeof(line), "told apart:");
+	n = list_count(line, sizeof(line), n, by_match[WARPSPAN_MATCH_GRID_ID], "by grid id");
+	n = list_count(line, sizeof(line), n, by_match[WARPSPAN_MATCH_REPEAT], "by repetition of blocks and warps");
+	n = list_count(line, sizeof(line), n, by_match[WARPSPAN_MATCH_UNSURE], "not for certain");
+	n += snprintf(line + n, sizeof(line) - (size_t)n, "; joined with their calls:");
+	n = list_count(line, sizeof(line), n, by_join[WARPSPAN_JOIN_ID], "by grid id");
+	n = list_count(line, sizeof(line), n, by_join[WARPSPAN_JOIN_ORDER], "by order");
+	n = list_count(line, sizeof(line), n, by_join[WARPSPAN_JOIN_AMBIGUOUS], "ambiguous");
+	(void)list_count(line, sizeof(line), n, by_join[WARPSPAN_JOIN_NONE], "without one");
+	header_line(out, columns, "launches", line);
+}
+
 /* --- one kernel ------------------------------------------------------------------------------- */
 
 static void print_kernel_header(const struct warpspan_model *model, const struct warpspan_stats *stats, uint32_t kernel,
@@ -409,6 +445,7 @@ int warpspan_report(const struct warpspan_model *model, FILE *out, unsigned colu
 	print_devices(model, out, columns);
 	print_host_clocks(model, out, columns);
 	print_totals(model, out, columns);
+	print_methods(model, out, columns);
 	for (uint32_t i = 0; i < stats->n_kernels && result == WARPSPAN_OK; i++)
 		if (!print_kernel(model, stats, stats->kernel_order[i], out, columns))
 			result = WARPSPAN_NO_MEMORY;

@@ -94,6 +94,54 @@ static void streams_in_flight_are_joined_by_their_ids(void **state)
 	}
 }
 
+/* What the report on the streams says of how it knows; the caller frees it. */
+static char *report_on_streams(const char *setting)
+{
+	char path[PATH_BYTES], command[PATH_BYTES], preload[PATH_BYTES], out[128], capture[128];
+	struct run_result result;
+	snprintf(path, sizeof(path), "%s/device_rt/examples/streams", build);
+	snprintf(command, sizeof(command), "%s/decoder/warpspan", build);
+	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s/shim/libwarpspan.so", build);
+	snprintf(out, sizeof(out), "WARPSPAN_OUT=%s/c", folder);
+	snprintf(capture, sizeof(capture), "%s/c.wspan", folder);
+	run_program(&(struct run){ .arguments = { path },
+				   .environment = { preload, out, "WARPSPAN_FORMAT=none", setting } },
+		    &result);
+	assert_int_equal(result.exit_status, 0);
+	run_result_finish(&result);
+	run_program(&(struct run){ .arguments = { command, "report", capture }, .environment = { "COLUMNS=200" } },
+		    &result);
+	assert_int_equal(result.exit_status, 0);
+	unlink(capture);
+	char *text = strdup(result.out);
+	assert_non_null(text);
+	run_result_finish(&result);
+	return text;
+}
+
+static void the_report_says_how_launches_were_told_apart(void **state)
+{
+	char *text = report_on_streams("SIMGPU_GRIDID=unique");
+	if (strstr(text, "launches  told apart: 240 by grid id; joined with their calls: 240 by grid id\n") == NULL)
+		fail_msg("%s", text);
+	free(text);
+	text = report_on_streams("SIMGPU_GRIDID=constant");
+	const char *line = strstr(text, "launches  told apart:");
+	if (line == NULL)
+		fail_msg("%s", text);
+	const char *end = strchr(line, '\n');
+	char *only = strndup(line, (size_t)(end - line));
+	assert_non_null(only);
+	print_message("  %s\n", only);
+	/* Grids of other streams came between: some cannot be joined, and say so. */
+	assert_null(strstr(only, "by grid id"));
+	assert_true(strstr(only, "by repetition of blocks and warps") != NULL ||
+		    strstr(only, "not for certain") != NULL);
+	assert_non_null(strstr(only, "ambiguous"));
+	free(only);
+	free(text);
+}
+
 static void with_one_id_for_all_what_is_ambiguous_is_marked(void **state)
 {
 	struct warpspan_model *model = record("device_rt/examples/streams", "SIMGPU_GRIDID=constant");
@@ -209,6 +257,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(streams_in_flight_are_joined_by_their_ids),
+		cmocka_unit_test(the_report_says_how_launches_were_told_apart),
 		cmocka_unit_test(with_one_id_for_all_what_is_ambiguous_is_marked),
 		cmocka_unit_test(kernels_on_two_streams_still_overlap),
 		cmocka_unit_test(replays_are_joined_with_the_launches_of_their_graph),
