@@ -4,6 +4,7 @@
  */
 #include "arena.h"
 
+#include "counters.h"
 #include "driver.h"
 #include "log.h"
 
@@ -66,9 +67,9 @@ static void place(struct warpspan_arenas *arenas)
 	arenas->side[0].state = WARPSPAN_ARENA_ACTIVE;
 }
 
-static CUresult fill(struct warpspan_arenas *arenas)
+static struct warpspan_control control_of(const struct warpspan_arenas *arenas)
 {
-	struct warpspan_control control = {
+	return (struct warpspan_control){
 		.arena = arenas->side[arenas->active].address,
 		.arena_bytes = arenas->arena_bytes,
 		.words_asked = arenas->words_asked,
@@ -76,6 +77,11 @@ static CUresult fill(struct warpspan_arenas *arenas)
 		.words_most = WARPSPAN_WORDS_MOST,
 		.words_enough = WARPSPAN_WORDS_ENOUGH,
 	};
+}
+
+static CUresult fill(struct warpspan_arenas *arenas)
+{
+	const struct warpspan_control control = control_of(arenas);
 	CUresult result;
 
 	result = warpspan_driver.cuMemsetD8Async(
@@ -85,7 +91,13 @@ static CUresult fill(struct warpspan_arenas *arenas)
 		       : warpspan_driver_write(arenas->control, &control, sizeof(control), arenas->stream);
 }
 
-struct warpspan_arenas *warpspan_arenas_create(const struct warpspan_settings *settings, CUresult *ret_error)
+/* Segments stay 16-byte aligned with an even number of words. */
+static uint32_t words_of(uint32_t events_per_warp)
+{
+	return events_per_warp + events_per_warp % 2;
+}
+
+struct warpspan_arenas *warpspan_arenas_create(uint64_t buffer_bytes, uint32_t events_per_warp, CUresult *ret_error)
 {
 	struct warpspan_arenas *arenas = calloc(1, sizeof(*arenas));
 	CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -93,9 +105,8 @@ struct warpspan_arenas *warpspan_arenas_create(const struct warpspan_settings *s
 
 	if (arenas == NULL)
 		goto fail;
-	buffer = modest(settings->buffer);
-	/* Segments stay 16-byte aligned with an even number of words. */
-	arenas->words_asked = settings->events_per_warp + settings->events_per_warp % 2;
+	buffer = modest(buffer_bytes);
+	arenas->words_asked = words_of(events_per_warp);
 	result = warpspan_driver.cuStreamCreate(&arenas->stream, CU_STREAM_NON_BLOCKING);
 	if (result != CUDA_SUCCESS)
 		goto fail;
@@ -271,4 +282,88 @@ CUresult warpspan_arena_clear(struct warpspan_arenas *arenas, struct warpspan_ar
 	side->in_hole = false;
 	side->implausible = false;
 	return CUDA_SUCCESS;
+}
+
+/* --- between sessions ------------------------------------------------------------------------- */
+
+CUresult warpspan_arenas_suspend(struct warpspan_arenas *arenas)
+{
+	const warpspan_u64 none = 0;
+	const CUresult result = warpspan_driver_write(arenas->control + offsetof(struct warpspan_control, arena), &none,
+						      sizeof(none), arenas->stream);
+
+	if (result == CUDA_SUCCESS)
+		arenas->side[arenas->active].state = WARPSPAN_ARENA_RETIRED;
+	return result;
+}
+
+/* What is in the arena was another session's. */
+static CUresult forget_old(struct warpspan_arenas *arenas, struct warpspan_arena_side *side)
+{
+	uint64_t used;
+	CUresult result;
+
+	if (side->state == WARPSPAN_ARENA_EMPTY)
+		return CUDA_SUCCESS;
+	result = warpspan_arena_look(arenas, side, &used);
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (side->quiet)
+		return warpspan_arena_clear(arenas, side);
+	warpspan_count(WARPSPAN_COUNTER_segments_earlier, side->opened - side->closed);
+	side->walked_bytes = used;
+	side->n_pending = 0;
+	side->stuck = false;
+	side->in_hole = false;
+	return CUDA_SUCCESS;
+}
+
+/* Memory for an arena whose old memory is left to the warps that still write to it. */
+static CUresult replace(struct warpspan_arenas *arenas, struct warpspan_arena_side *side)
+{
+	CUdeviceptr memory = 0;
+	CUresult result = warpspan_driver.cuMemAlloc_v2(&memory, arenas->arena_bytes);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	warpspan_debug("kernels of an earlier session hold every arena: another is taken");
+	side->address = memory;
+	side->state = WARPSPAN_ARENA_RETIRED;
+	return warpspan_arena_clear(arenas, side);
+}
+
+CUresult warpspan_arenas_resume(struct warpspan_arenas *arenas, uint32_t events_per_warp)
+{
+	static const struct warpspan_loss none[WARPSPAN_N_LOSSES];
+	struct warpspan_control control;
+	CUresult result = CUDA_SUCCESS;
+	unsigned next = WARPSPAN_N_ARENAS;
+
+	for (unsigned i = 0; i < WARPSPAN_N_ARENAS && result == CUDA_SUCCESS; i++)
+		result = forget_old(arenas, &arenas->side[i]);
+	for (unsigned i = 0; i < WARPSPAN_N_ARENAS; i++)
+		if (arenas->side[i].state == WARPSPAN_ARENA_EMPTY)
+			next = i;
+	if (next == WARPSPAN_N_ARENAS && result == CUDA_SUCCESS) {
+		next = arenas->active;
+		result = replace(arenas, &arenas->side[next]);
+		if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+			warpspan_warn("kernels of an earlier session still hold the memory for records, and there is "
+				      "no other: kernels run unprofiled");
+			return CUDA_SUCCESS;
+		}
+	}
+	if (result != CUDA_SUCCESS)
+		return result;
+	arenas->active = next;
+	arenas->side[next].state = WARPSPAN_ARENA_ACTIVE;
+	arenas->words_asked = words_of(events_per_warp);
+	memset(arenas->losses, 0, sizeof(arenas->losses));
+	arenas->losses_overwritten = false;
+	result = warpspan_driver_write(arenas->control + offsetof(struct warpspan_control, losses), none, sizeof(none),
+				       arenas->stream);
+	control = control_of(arenas);
+	return result != CUDA_SUCCESS ? result
+				      : warpspan_driver_write(arenas->control, &control,
+							      offsetof(struct warpspan_control, reserved), arenas->stream);
 }

@@ -76,7 +76,7 @@ struct warpspan_arenas {
  * waits for its own stream only. The caller owns the result, and hands it to the collector with the context's state.
  * NULL: *ret_error says why (out of memory, as a rule); nothing is left behind. Warns when it is less than asked for.
  */
-struct warpspan_arenas *warpspan_arenas_create(const struct warpspan_settings *settings, CUresult *ret_error);
+struct warpspan_arenas *warpspan_arenas_create(uint64_t buffer_bytes, uint32_t events_per_warp, CUresult *ret_error);
 /* Frees the host side only: the device side went with the context, or is left to it. Returns NULL; NULL is fine.
  * Thread: whoever ended the context, the collector being out of it. */
 struct warpspan_arenas *warpspan_arenas_forget(struct warpspan_arenas *arenas);
@@ -97,6 +97,12 @@ CUresult warpspan_arena_look(struct warpspan_arenas *arenas, struct warpspan_are
 /* Makes sure the staging buffer holds `bytes`, pinned if it can be; its contents are lost when it grows. It stays the
  * arenas'. False: no memory; the old one is still there. */
 bool warpspan_arenas_stage(struct warpspan_arenas *arenas, size_t bytes);
+
+/* Between sessions: from here on no warp opens a segment. On an error nothing has changed. */
+CUresult warpspan_arenas_suspend(struct warpspan_arenas *arenas);
+/* And again they do. Warps that opened theirs before may still be in it: it stays theirs, is not the new session's, and
+ * the arena it lies in is not used until they have left; where they hold all arenas, another is taken in its stead. */
+CUresult warpspan_arenas_resume(struct warpspan_arenas *arenas, uint32_t events_per_warp);
 
 /* The other arena becomes the active one. It must be EMPTY. On an error nothing has changed. */
 CUresult warpspan_arenas_swap(struct warpspan_arenas *arenas);

@@ -13,7 +13,9 @@
 
 #include "arena.h"
 #include "capture.h"
+#include "collector.h"
 #include "driver.h"
+#include "host_log.h"
 #include "log.h"
 #include "session.h"
 #include "util.h"
@@ -24,6 +26,10 @@
 #include <string.h>
 
 #define TURN_PATIENCE_NS (10 * WARPSPAN_NS_PER_S)
+/* The collector has other things to do. */
+#define COLLECTOR_TURN_PATIENCE_NS (1 * WARPSPAN_NS_PER_S)
+/* How long a launch waits for the collector to arm its context for a session that has just begun. */
+#define RESUME_PATIENCE_NS (1 * WARPSPAN_NS_PER_S)
 
 /* --- turns ------------------------------------------------------------------------------------ */
 
@@ -31,9 +37,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t freed = PTHREAD_COND_INITIALIZER;
 static bool taken;
 
-static bool take_turn(void)
+static bool take_turn(uint64_t patience_ns)
 {
-	const struct timespec deadline = warpspan_deadline(TURN_PATIENCE_NS);
+	const struct timespec deadline = warpspan_deadline(patience_ns);
 	bool mine;
 
 	pthread_mutex_lock(&lock);
@@ -139,16 +145,20 @@ static void find_cluster(CUfunction function, const struct symbol *symbol, struc
 static enum warpspan_counter prepare_context(struct warpspan_context *context)
 {
 	CUresult error = CUDA_SUCCESS;
+	uint64_t buffer;
+	uint32_t events_per_warp;
 
 	switch (atomic_load_explicit(&context->state, memory_order_acquire)) {
 	case WARPSPAN_CONTEXT_READY:
-		return WARPSPAN_N_COUNTERS;
+		return warpspan_collector_wait_resumed(context, RESUME_PATIENCE_NS) ? WARPSPAN_N_COUNTERS
+										    : WARPSPAN_COUNTER_busy;
 	case WARPSPAN_CONTEXT_NEW:
 		break;
 	default:
 		return WARPSPAN_COUNTER_no_memory;
 	}
-	context->arenas = warpspan_arenas_create(warpspan_session_settings(), &error);
+	warpspan_session_memory(&buffer, &events_per_warp);
+	context->arenas = warpspan_arenas_create(buffer, events_per_warp, &error);
 	if (context->arenas == NULL) {
 		warpspan_error("no device memory for records on device %d: %s; its kernels run unprofiled",
 			       (int)context->device, warpspan_driver_error(error));
@@ -156,6 +166,7 @@ static enum warpspan_counter prepare_context(struct warpspan_context *context)
 		return WARPSPAN_COUNTER_no_memory;
 	}
 	context->arena_bytes = context->arenas->arena_bytes;
+	warpspan_collector_note_resumed(context);
 	atomic_store_explicit(&context->state, WARPSPAN_CONTEXT_READY, memory_order_release);
 	return WARPSPAN_N_COUNTERS;
 }
@@ -197,18 +208,15 @@ fail:
 	return WARPSPAN_COUNTER_lookup_error;
 }
 
-/* The calling thread has the turn. */
+/* A session is active, and the calling thread has the turn. */
 static void attach_selected(struct warpspan_module *module)
 {
-	enum warpspan_counter why = WARPSPAN_COUNTER_output;
+	enum warpspan_counter why = prepare_context(module->context);
 
-	if (atomic_load_explicit(&module->attached, memory_order_acquire))
+	if (why == WARPSPAN_N_COUNTERS && atomic_load_explicit(&module->attached, memory_order_acquire))
 		return;
-	if (warpspan_session_begin()) {
-		why = prepare_context(module->context);
-		if (why == WARPSPAN_N_COUNTERS)
-			why = attach_module(module);
-	}
+	if (why == WARPSPAN_N_COUNTERS)
+		why = attach_module(module);
 	if (why == WARPSPAN_N_COUNTERS) {
 		atomic_store_explicit(&module->attached, true, memory_order_release);
 		warpspan_registry_touch();
@@ -219,6 +227,27 @@ static void attach_selected(struct warpspan_module *module)
 }
 
 /* --- first sight ------------------------------------------------------------------------------ */
+
+/* Whether the kernel is named, by the session's WARPSPAN_KERNEL. The calling thread has the turn. */
+static bool judge(struct warpspan_kernel *kernel)
+{
+	const bool selected = warpspan_session_selects(kernel->demangled);
+
+	atomic_store_explicit(&kernel->selected, selected, memory_order_relaxed);
+	return selected;
+}
+
+/* Attaches the kernel's module if it is to record now. Without a session launches are logged for the one that may
+ * begin while they run. */
+static bool is_to_be_logged(struct warpspan_kernel *kernel)
+{
+	if (!atomic_load_explicit(&kernel->selected, memory_order_relaxed))
+		return false;
+	if (!warpspan_session_reached())
+		return warpspan_host_log_init() && warpspan_collector_start();
+	attach_selected(kernel->module);
+	return atomic_load_explicit(&kernel->module->attached, memory_order_relaxed);
+}
 
 /* The module has our symbol: the kernel, its module attached if it is to be. NULL: no memory, or no device. */
 static struct warpspan_kernel *register_kernel(CUfunction function, CUcontext current, const struct symbol *symbol)
@@ -243,13 +272,10 @@ static struct warpspan_kernel *register_kernel(CUfunction function, CUcontext cu
 	kernel = warpspan_registry_kernel(module, name);
 	if (kernel == NULL)
 		return NULL;
-	if (!kernel->selected || atomic_load_explicit(&kernel->ready, memory_order_relaxed))
-		return kernel;
-	find_cluster(function, symbol, kernel);
-	attach_selected(module);
+	if (judge(kernel))
+		find_cluster(function, symbol, kernel);
 	/* Release pairs with the acquire of launches: what attached it comes before them. */
-	atomic_store_explicit(&kernel->ready, atomic_load_explicit(&module->attached, memory_order_relaxed),
-			      memory_order_release);
+	atomic_store_explicit(&kernel->ready, is_to_be_logged(kernel), memory_order_release);
 	return kernel;
 }
 
@@ -277,7 +303,7 @@ static struct warpspan_kernel *look(CUfunction function, CUcontext current)
 			WARPSPAN_CTX_SYMBOL, symbol.bytes, sizeof(struct warpspan_ctx));
 		warpspan_count(WARPSPAN_COUNTER_abi_mismatch, 1);
 	} else if (result == CUDA_SUCCESS) {
-		if (!take_turn()) {
+		if (!take_turn(TURN_PATIENCE_NS)) {
 			warpspan_count(WARPSPAN_COUNTER_busy, 1);
 			return NULL;
 		}
@@ -290,6 +316,20 @@ static struct warpspan_kernel *look(CUfunction function, CUcontext current)
 	}
 	warpspan_registry_remember(function, current, epoch, kernel);
 	return kernel;
+}
+
+void warpspan_attach_known(struct warpspan_module *module)
+{
+	bool named = false;
+
+	if (!take_turn(COLLECTOR_TURN_PATIENCE_NS))
+		return;
+	for (struct warpspan_kernel *kernel = NULL; (kernel = warpspan_registry_next_kernel(kernel)) != NULL;)
+		if (kernel->module == module)
+			named = judge(kernel) || named;
+	if (named && !atomic_load_explicit(&module->gone, memory_order_acquire) && warpspan_session_reached())
+		attach_selected(module);
+	give_turn();
 }
 
 struct warpspan_kernel *warpspan_attach_for_later(CUfunction function, CUcontext current)

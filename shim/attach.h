@@ -15,4 +15,8 @@ struct warpspan_kernel *warpspan_attach(CUfunction function, CUcontext current, 
 /* The same for a function that is not launched now but will run from a graph. */
 struct warpspan_kernel *warpspan_attach_for_later(CUfunction function, CUcontext current);
 
+/* A session begins: attaches a module that was seen before, if one of its kernels is named. By the collector, with the
+ * module's context current. */
+void warpspan_attach_known(struct warpspan_module *module);
+
 #endif

@@ -2,6 +2,8 @@
  *
  * collector.c - the collector's loop and pace. See collector.h.
  *
+ *   idle --(open)--> arming --> recording --(close)--> ending: kernels are waited for --> last drain --> idle
+ *
  * Pace: every PERIOD while something moves, every SHORTEST while an arena fills fast, and else half as often again and
  * again, down to LONGEST: kernels of a graph are launched without our seeing it, so it never sleeps for good. A hint
  * wakes it at once, but two drains are at least SHORTEST apart, so that a program that synchronises all the time is not
@@ -10,19 +12,30 @@
  */
 #include "collector.h"
 
+#include "arena.h"
+#include "attach.h"
+#include "capture.h"
 #include "drain.h"
 #include "driver.h"
+#include "ending.h"
+#include "filter.h"
 #include "guard.h"
 #include "host_log.h"
 #include "log.h"
+#include "marks.h"
 #include "meta.h"
 #include "output.h"
+#include "quiesce.h"
+#include "recent.h"
+#include "sites.h"
+#include "thread.h"
 #include "util.h"
 
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -65,6 +78,14 @@ void warpspan_collector_nudge(void)
 		ring();
 }
 
+/* Without a session: until a ring; launches that fill the log ring, others do not. */
+static void sleep_idle(uint32_t heard)
+{
+	atomic_store_explicit(&sleeping, DOZING, memory_order_seq_cst);
+	(void)syscall(SYS_futex, &bell, FUTEX_WAIT_PRIVATE, heard, NULL, NULL, 0);
+	atomic_store_explicit(&sleeping, AWAKE, memory_order_seq_cst);
+}
+
 /* Waits for a ring other than `heard`, at most `ns`. */
 static void nap(uint32_t heard, uint64_t ns, uint64_t calls_seen)
 {
@@ -83,7 +104,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 /* All under the lock. */
 static uint64_t flushes_asked, flushes_done;
-static bool stop_asked, stopped;
+static unsigned opened;       /* number of the session to record; 0: none */
+static uint64_t opened_ns;    /* launches that began before are not its own */
+static unsigned armed;        /* number of the latest session whose contexts were looked at */
+static bool close_asked;      /* the session is to end ... */
+static uint64_t closed_ns;    /* ... and launches from then on are not its own ... */
+static uint64_t close_at_ns;  /* ... and it waits for kernels up to then */
+static struct warpspan_origin closed_by;
+static bool running, quit_asked;
 static struct warpspan_context *inside; /* the context the collector is in */
 
 static pthread_t thread;
@@ -92,6 +120,60 @@ static pthread_t thread;
 static bool wait_change(const struct timespec *deadline)
 {
 	return pthread_cond_timedwait(&changed, &lock, deadline) != ETIMEDOUT;
+}
+
+void warpspan_collector_open(unsigned session, uint64_t begin_ns)
+{
+	pthread_mutex_lock(&lock);
+	opened = session;
+	opened_ns = begin_ns;
+	pthread_mutex_unlock(&lock);
+	ring();
+}
+
+void warpspan_collector_close(const struct warpspan_origin *by, uint64_t patience_ns)
+{
+	pthread_mutex_lock(&lock);
+	closed_by = *by;
+	closed_ns = warpspan_now_ns();
+	close_at_ns = closed_ns + patience_ns;
+	close_asked = true;
+	pthread_mutex_unlock(&lock);
+	ring();
+}
+
+bool warpspan_collector_wait_armed(uint64_t patience_ns)
+{
+	const struct timespec deadline = warpspan_deadline(patience_ns);
+	bool done;
+
+	pthread_mutex_lock(&lock);
+	while (opened != 0 && armed != opened && wait_change(&deadline))
+		;
+	done = opened == 0 || armed == opened;
+	pthread_mutex_unlock(&lock);
+	return done;
+}
+
+bool warpspan_collector_wait_resumed(struct warpspan_context *context, uint64_t patience_ns)
+{
+	const struct timespec deadline = warpspan_deadline(patience_ns);
+	bool done;
+
+	pthread_mutex_lock(&lock);
+	while (opened != 0 && context->resumed_for != opened && wait_change(&deadline))
+		;
+	done = opened != 0 && context->resumed_for == opened;
+	pthread_mutex_unlock(&lock);
+	return done;
+}
+
+void warpspan_collector_note_resumed(struct warpspan_context *context)
+{
+	pthread_mutex_lock(&lock);
+	context->resumed_for = opened;
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
 }
 
 bool warpspan_collector_flush(uint64_t patience_ns)
@@ -105,9 +187,9 @@ bool warpspan_collector_flush(uint64_t patience_ns)
 	pthread_mutex_unlock(&lock);
 	ring();
 	pthread_mutex_lock(&lock);
-	while (flushes_done < ticket && !stopped && wait_change(&deadline))
+	while (flushes_done < ticket && running && wait_change(&deadline))
 		;
-	done = flushes_done >= ticket || stopped;
+	done = flushes_done >= ticket || !running;
 	pthread_mutex_unlock(&lock);
 	return done;
 }
@@ -131,14 +213,19 @@ void warpspan_collector_retire(struct warpspan_context *context)
 	atomic_store_explicit(&context->retiring, true, memory_order_release);
 }
 
-/* --- the loop --------------------------------------------------------------------------------- */
+/* --- contexts --------------------------------------------------------------------------------- */
 
-static bool enter(struct warpspan_context *context)
+static bool enter(struct warpspan_context *context, enum warpspan_context_state state)
 {
+	static bool relaxed; /* this thread never breaks a capture of another's */
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	bool ready;
 
+	if (!relaxed)
+		relaxed = warpspan_driver.cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
+
 	pthread_mutex_lock(&lock);
-	ready = atomic_load_explicit(&context->state, memory_order_acquire) == WARPSPAN_CONTEXT_READY &&
+	ready = atomic_load_explicit(&context->state, memory_order_acquire) == state &&
 		atomic_load_explicit(&context->suspended, memory_order_relaxed) == 0;
 	if (ready)
 		inside = context;
@@ -168,31 +255,221 @@ static void lose(struct warpspan_context *context, CUresult error)
 	atomic_store_explicit(&context->state, WARPSPAN_CONTEXT_FAILED, memory_order_release);
 }
 
-/* What was found in all contexts together. */
+/* Does something in every context that has arenas, with the context current; one in which it fails is lost. */
+static void in_each_context(CUresult (*act)(struct warpspan_context *, void *), void *argument)
+{
+	for (struct warpspan_context *context = NULL; (context = warpspan_registry_next_context(context)) != NULL;) {
+		CUresult error;
+
+		if (!enter(context, WARPSPAN_CONTEXT_READY))
+			continue;
+		error = warpspan_driver.cuCtxSetCurrent(context->handle);
+		if (error == CUDA_SUCCESS)
+			error = act(context, argument);
+		(void)warpspan_driver.cuCtxSetCurrent(NULL);
+		if (error != CUDA_SUCCESS)
+			lose(context, error);
+		leave();
+	}
+}
+
+struct drain {
+	enum warpspan_drain_mode mode;
+	struct warpspan_drain_result all; /* what was found in all contexts together */
+};
+
+static CUresult drain_one(struct warpspan_context *context, void *argument)
+{
+	struct drain *drain = argument;
+	const bool retiring = atomic_load_explicit(&context->retiring, memory_order_acquire);
+	const struct warpspan_drain_result found =
+		warpspan_drain_context(context, retiring ? WARPSPAN_DRAIN_ALL : drain->mode);
+
+	drain->all.moved = drain->all.moved || found.moved;
+	drain->all.unfinished = drain->all.unfinished || found.unfinished;
+	drain->all.pressed = drain->all.pressed || found.pressed;
+	return found.error;
+}
+
 static struct warpspan_drain_result drain_all(enum warpspan_drain_mode mode)
 {
-	struct warpspan_drain_result all = { .moved = false };
+	struct drain drain = { .mode = mode };
 
-	for (struct warpspan_context *context = NULL; (context = warpspan_registry_next_context(context)) != NULL;) {
-		const bool retiring = atomic_load_explicit(&context->retiring, memory_order_acquire);
-		struct warpspan_drain_result found = { .error = CUDA_SUCCESS };
-
-		if (!enter(context))
-			continue;
-		found.error = warpspan_driver.cuCtxSetCurrent(context->handle);
-		if (found.error == CUDA_SUCCESS)
-			found = warpspan_drain_context(context, retiring ? WARPSPAN_DRAIN_ALL : mode);
-		(void)warpspan_driver.cuCtxSetCurrent(NULL);
-		if (found.error != CUDA_SUCCESS)
-			lose(context, found.error);
-		leave();
-		all.moved = all.moved || found.moved;
-		all.unfinished = all.unfinished || found.unfinished;
-		all.pressed = all.pressed || found.pressed;
-	}
-	warpspan_drain_host(false);
-	return all;
+	in_each_context(drain_one, &drain);
+	warpspan_drain_host(mode == WARPSPAN_DRAIN_ALL);
+	warpspan_marks_write();
+	return drain.all;
 }
+
+/* --- the beginning of a session --------------------------------------------------------------- */
+
+static CUresult resume_one(struct warpspan_context *context, void *argument)
+{
+	const struct warpspan_settings *settings = argument;
+	const CUresult error = warpspan_arenas_resume(context->arenas, settings->events_per_warp);
+
+	if (error == CUDA_SUCCESS)
+		warpspan_collector_note_resumed(context);
+	return error;
+}
+
+/* Modules that were seen but do not record, those of graphs above all: their next launch may not come by us. */
+static void attach_known(void)
+{
+	for (struct warpspan_module *module = NULL; (module = warpspan_registry_next_loaded(module)) != NULL;) {
+		struct warpspan_context *context = module->context;
+		const enum warpspan_context_state state =
+			atomic_load_explicit(&context->state, memory_order_acquire);
+
+		if (atomic_load_explicit(&module->attached, memory_order_acquire) ||
+		    (state != WARPSPAN_CONTEXT_READY && state != WARPSPAN_CONTEXT_NEW) || !enter(context, state))
+			continue;
+		if (warpspan_driver.cuCtxSetCurrent(context->handle) == CUDA_SUCCESS)
+			warpspan_attach_known(module);
+		(void)warpspan_driver.cuCtxSetCurrent(NULL);
+		leave();
+	}
+}
+
+/* The session's capture is the collector's from here on. Returns its number; 0: none was opened. */
+static unsigned begin_session(void)
+{
+	struct warpspan_settings *settings;
+	unsigned session;
+	uint64_t begin_ns;
+
+	pthread_mutex_lock(&lock);
+	session = opened;
+	begin_ns = opened_ns;
+	pthread_mutex_unlock(&lock);
+	if (session == 0)
+		return 0;
+	settings = malloc(sizeof(*settings));
+	warpspan_meta_begin(session);
+	warpspan_drain_begin();
+	warpspan_filter_begin();
+	warpspan_sites_begin(session);
+	warpspan_marks_begin();
+	/* What was launched before the session and may still run: it is told apart by its time. */
+	warpspan_recent_take(begin_ns);
+	if (settings != NULL && warpspan_session_awake()) {
+		warpspan_session_settings(settings);
+		in_each_context(resume_one, settings);
+		attach_known();
+	}
+	free(settings);
+	warpspan_recent_write();
+	pthread_mutex_lock(&lock);
+	armed = session;
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+	return session;
+}
+
+/* --- the end of a session --------------------------------------------------------------------- */
+
+/* The capture cannot be written any more. */
+static void give_up_session(void)
+{
+	const struct warpspan_origin by = warpspan_origin("a capture that cannot be written");
+	struct warpspan_message message;
+	unsigned number;
+
+	(void)warpspan_session_stop(&by, 1, &number, &message);
+}
+
+/* The wait for kernels, while the session is being ended; NULL: not begun. */
+static struct warpspan_quiesce *quiesce;
+static bool quiesce_begun;
+
+static struct warpspan_quiesce *begin_quiesce(void)
+{
+	CUcontext contexts[WARPSPAN_QUIESCE_MOST];
+	unsigned n = 0;
+
+	for (struct warpspan_context *context = NULL; (context = warpspan_registry_next_context(context)) != NULL;)
+		if (n < WARPSPAN_QUIESCE_MOST &&
+		    atomic_load_explicit(&context->state, memory_order_acquire) == WARPSPAN_CONTEXT_READY)
+			contexts[n++] = context->handle;
+	return n != 0 ? warpspan_quiesce_begin(contexts, n, ring) : NULL;
+}
+
+/* Whether the last drain may come. *ret_running: kernels still run. */
+static bool is_quiet(uint64_t until_ns, bool *ret_running)
+{
+	bool quiet;
+
+	/* A wait for a whole context would break a capture; it ends before long, or the time does. */
+	if (!quiesce_begun && warpspan_capture_any() && warpspan_now_ns() < until_ns)
+		return false;
+	if (!quiesce_begun && !warpspan_capture_any())
+		quiesce = begin_quiesce();
+	quiesce_begun = true;
+	quiet = quiesce == NULL || warpspan_quiesce_done(quiesce);
+	*ret_running = !quiet;
+	if (!quiet && warpspan_now_ns() < until_ns)
+		return false;
+	quiesce = warpspan_quiesce_end(quiesce);
+	quiesce_begun = false;
+	return true;
+}
+
+static CUresult suspend_one(struct warpspan_context *context, void *argument)
+{
+	(void)argument;
+	return warpspan_arenas_suspend(context->arenas);
+}
+
+static void hand_over(unsigned session, bool kernels_running)
+{
+	struct warpspan_ending *ending = calloc(1, sizeof(*ending));
+
+	if (ending == NULL) {
+		warpspan_session_drained();
+		warpspan_ending_none(session);
+		return;
+	}
+	ending->number = session;
+	ending->totals = warpspan_drain_totals();
+	ending->cut_short = warpspan_output_failed();
+	ending->running = kernels_running;
+	warpspan_session_settings(&ending->settings);
+	memcpy(ending->path, warpspan_output_path(), sizeof(ending->path));
+	for (unsigned i = 0; i < WARPSPAN_N_COUNTERS; i++)
+		ending->counted[i] = warpspan_counted((enum warpspan_counter)i);
+	/* The next session may begin: everything of this one is in `ending`. */
+	warpspan_session_drained();
+	warpspan_ending_begin(ending);
+}
+
+/* The last drain: nothing of this session comes after it. */
+static void end_session(unsigned session, bool kernels_running)
+{
+	struct warpspan_origin by;
+	uint64_t end_ns;
+
+	if (kernels_running)
+		warpspan_warn("kernels still run: their records are written as far as they have come");
+	in_each_context(suspend_one, NULL);
+	warpspan_session_cut();
+	(void)drain_all(WARPSPAN_DRAIN_ALL);
+	pthread_mutex_lock(&lock);
+	by = closed_by;
+	end_ns = closed_ns;
+	pthread_mutex_unlock(&lock);
+	warpspan_meta_end(&by, end_ns);
+	warpspan_meta_counters();
+	warpspan_output_finish();
+	pthread_mutex_lock(&lock);
+	opened = 0;
+	close_asked = false;
+	flushes_done = flushes_asked;
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+	hand_over(session, kernels_running);
+}
+
+/* --- the loop --------------------------------------------------------------------------------- */
 
 static void write_counters(uint64_t *last_ns, bool now)
 {
@@ -215,51 +492,93 @@ static uint64_t next_pace(uint64_t pace_ns, const struct warpspan_drain_result *
 	return pace_ns * 2 < longest_ns ? pace_ns * 2 : longest_ns;
 }
 
+/* Takes what was logged without a session. Returns whether a session was opened or the end has come. */
+static bool idle(uint32_t heard)
+{
+	bool busy;
+
+	pthread_mutex_lock(&lock);
+	flushes_done = flushes_asked;
+	busy = opened != 0 || quit_asked;
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+	if (busy)
+		return true;
+	warpspan_recent_take(warpspan_now_ns());
+	sleep_idle(heard);
+	return false;
+}
+
+/* What one turn of the loop did. */
+struct turn {
+	uint64_t begin_ns, calls;
+	struct warpspan_drain_result found;
+	bool urgent; /* somebody waits for the next one */
+	bool over;   /* the session has ended */
+};
+
+static struct turn record(unsigned session, uint64_t *counters_ns)
+{
+	struct turn turn = { .begin_ns = warpspan_now_ns(), .calls = warpspan_host_log_begun() };
+	uint64_t flushes, until_ns;
+	bool closing, kernels_running = false;
+
+	pthread_mutex_lock(&lock);
+	flushes = flushes_asked;
+	closing = close_asked;
+	until_ns = close_at_ns;
+	pthread_mutex_unlock(&lock);
+	/* Before the drain: what had ended by then is in it. */
+	if (closing && is_quiet(until_ns, &kernels_running)) {
+		end_session(session, kernels_running);
+		turn.over = true;
+		return turn;
+	}
+	turn.found = drain_all(WARPSPAN_DRAIN_CLOSED);
+	write_counters(counters_ns, false);
+	if (warpspan_output_failed() && !closing)
+		give_up_session();
+	pthread_mutex_lock(&lock);
+	flushes_done = flushes;
+	turn.urgent = flushes_asked > flushes || (close_asked && !closing);
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+	if (closing)
+		turn.found.pressed = true; /* it ends soon */
+	return turn;
+}
+
 static void *run(void *unused)
 {
-	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-	uint64_t counters_ns = warpspan_now_ns();
-	uint64_t pace_ns = PERIOD_NS;
-	uint64_t calls_seen = 0;
-	bool stop = false;
+	uint64_t counters_ns = 0, pace_ns = PERIOD_NS, calls_seen = 0;
+	unsigned session = 0; /* that is being recorded */
 
 	(void)unused;
-	warpspan_thread.depth = 1;
-	(void)pthread_setname_np(pthread_self(), "warpspan");
-	(void)warpspan_driver.cuThreadExchangeStreamCaptureMode(&mode);
-	while (!stop) {
+	for (;;) {
 		const uint32_t heard = atomic_load_explicit(&bell, memory_order_seq_cst);
-		const uint64_t begin_ns = warpspan_now_ns();
-		const uint64_t calls = warpspan_host_log_begun();
-		uint64_t flushes;
-		struct warpspan_drain_result found;
-		bool urgent;
+		struct turn turn;
 
-		pthread_mutex_lock(&lock);
-		flushes = flushes_asked;
-		stop = stop_asked;
-		pthread_mutex_unlock(&lock);
-		found = drain_all(stop ? WARPSPAN_DRAIN_ALL : WARPSPAN_DRAIN_CLOSED);
-		if (stop)
-			warpspan_drain_host(true);
-		write_counters(&counters_ns, stop);
-		if (warpspan_output_failed())
-			atomic_store_explicit(&warpspan_off, true, memory_order_relaxed);
-		pthread_mutex_lock(&lock);
-		flushes_done = flushes;
-		stopped = stop;
-		urgent = flushes_asked > flushes || stop_asked;
-		pthread_cond_broadcast(&changed);
-		pthread_mutex_unlock(&lock);
-		if (stop)
-			break;
-		pace_ns = next_pace(pace_ns, &found, calls != calls_seen);
-		calls_seen = calls;
-		if (!urgent) {
-			const uint64_t took_ns = warpspan_now_ns() - begin_ns;
+		if (session == 0) {
+			if (!idle(heard))
+				continue;
+			session = begin_session();
+			if (session == 0)
+				break; /* the end */
+			counters_ns = warpspan_now_ns();
+			pace_ns = PERIOD_NS;
+		}
+		turn = record(session, &counters_ns);
+		if (turn.over) {
+			session = 0;
+			continue;
+		}
+		pace_ns = next_pace(pace_ns, &turn.found, turn.calls != calls_seen);
+		calls_seen = turn.calls;
+		if (!turn.urgent) {
+			const uint64_t took_ns = warpspan_now_ns() - turn.begin_ns;
 
 			if (atomic_load_explicit(&bell, memory_order_seq_cst) == heard)
-				nap(heard, pace_ns, calls);
+				nap(heard, pace_ns, turn.calls);
 			else if (took_ns < SHORTEST_NS)
 				(void)nanosleep(&(struct timespec){ .tv_nsec = (long)(SHORTEST_NS - took_ns) }, NULL);
 		}
@@ -269,31 +588,25 @@ static void *run(void *unused)
 
 bool warpspan_collector_start(void)
 {
-	sigset_t all, before;
-	int result;
+	bool good;
 
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	result = pthread_create(&thread, NULL, run, NULL);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return result == 0;
+	pthread_mutex_lock(&lock);
+	good = running || warpspan_thread_start("warpspan", run, NULL, &thread);
+	running = good;
+	pthread_mutex_unlock(&lock);
+	return good;
 }
 
-bool warpspan_collector_stop(uint64_t patience_ns)
+void warpspan_collector_stop(void)
 {
-	const struct timespec deadline = warpspan_deadline(patience_ns);
-	bool done;
+	bool was_running;
 
 	pthread_mutex_lock(&lock);
-	stop_asked = true;
+	was_running = running;
+	running = false;
+	quit_asked = true;
 	pthread_mutex_unlock(&lock);
 	ring();
-	pthread_mutex_lock(&lock);
-	while (!stopped && wait_change(&deadline))
-		;
-	done = stopped;
-	pthread_mutex_unlock(&lock);
-	if (done)
+	if (was_running)
 		(void)pthread_join(thread, NULL);
-	return done;
 }

@@ -28,6 +28,8 @@ static inline void warpspan_count(enum warpspan_counter counter, uint64_t n)
 					memory_order_relaxed);
 }
 
+/* A session begins: every sum is 0 from here on. */
+void warpspan_counters_rebase(void);
 /* The sum of all threads'. */
 uint64_t warpspan_counted(enum warpspan_counter counter);
 

@@ -11,4 +11,8 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
 
+/* cudaProfiler.h is a package of its own in some distributions of the toolkit. */
+CUresult CUDAAPI cuProfilerStart(void);
+CUresult CUDAAPI cuProfilerStop(void);
+
 #endif

@@ -582,7 +582,9 @@ static CUresult turn(struct warpspan_arenas *arenas)
 		if (result != CUDA_SUCCESS)
 			return result;
 	}
-	if (other->state != WARPSPAN_ARENA_EMPTY || active->walked_bytes <= warpspan_arenas_room(arenas) / 2)
+	/* Where warps of an earlier session held everything, none is active yet. */
+	if (other->state != WARPSPAN_ARENA_EMPTY || (active->state == WARPSPAN_ARENA_ACTIVE &&
+						     active->walked_bytes <= warpspan_arenas_room(arenas) / 2))
 		return CUDA_SUCCESS;
 	result = warpspan_arenas_swap(arenas);
 	if (result == CUDA_SUCCESS)
@@ -616,6 +618,14 @@ struct warpspan_drain_result warpspan_drain_context(struct warpspan_context *con
 	if (found.error == CUDA_SUCCESS && mode == WARPSPAN_DRAIN_CLOSED)
 		found.error = turn(arenas);
 	return found;
+}
+
+void warpspan_drain_begin(void)
+{
+	memset(&totals, 0, sizeof(totals));
+	chunk.used = 0;
+	chunk.n_segments = 0;
+	chunk.n_records = 0;
 }
 
 struct warpspan_drain_totals warpspan_drain_totals(void)

@@ -9,6 +9,9 @@
 
 #include <stdbool.h>
 
+/* A session begins: its totals are 0. */
+void warpspan_drain_begin(void);
+
 enum warpspan_drain_mode {
 	WARPSPAN_DRAIN_CLOSED, /* segments that are closed */
 	WARPSPAN_DRAIN_ALL,    /* those still open as well, as they are: nothing comes after this */

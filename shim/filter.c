@@ -23,6 +23,14 @@ static struct {
 	bool incomplete; /* a shape found no memory: nothing can be told apart any more */
 } shapes;
 
+void warpspan_filter_begin(void)
+{
+	free(shapes.slots);
+	shapes.slots = NULL;
+	shapes.n_slots = shapes.n_used = 0;
+	shapes.incomplete = false;
+}
+
 bool warpspan_filter_active(void)
 {
 	return warpspan_counted(WARPSPAN_COUNTER_filtered) != 0;

@@ -15,6 +15,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* A session begins: no launch is in its log. */
+void warpspan_filter_begin(void);
+
 /* Whether anything may have to be dropped: a launch was passed through because of the filter. */
 bool warpspan_filter_active(void);
 

@@ -14,6 +14,7 @@
 #include "registry.h"
 #include "session.h"
 #include "util.h"
+#include "window.h"
 
 static struct warpspan_kernel *find_kernel(const struct warpspan_launch_view *view, CUstream stream,
 					   struct warpspan_kernel_numbers *ret_numbers)
@@ -39,7 +40,7 @@ static enum warpspan_counter why_not(const struct warpspan_kernel *kernel)
 {
 	if (kernel->module == NULL)
 		return WARPSPAN_COUNTER_no_symbol;
-	if (!kernel->selected)
+	if (!atomic_load_explicit(&kernel->selected, memory_order_relaxed))
 		return WARPSPAN_COUNTER_filtered;
 	return atomic_load_explicit(&kernel->module->why_not, memory_order_relaxed);
 }
@@ -61,6 +62,8 @@ warpspan_ticket warpspan_launch_begin(const struct warpspan_launch_view *view)
 		return 0;
 	}
 	kernel = find_kernel(view, stream, &numbers);
+	if (kernel != NULL && numbers.kernel != 0 && warpspan_window_begins())
+		kernel = find_kernel(view, stream, &numbers);
 	if (kernel == NULL)
 		return 0;
 	if (numbers.kernel == 0) {
@@ -83,7 +86,7 @@ warpspan_ticket warpspan_launch_begin(const struct warpspan_launch_view *view)
 		launch.cluster[i] = view->cluster[i] != 0 ? view->cluster[i] : numbers.cluster[i];
 	}
 	ticket = warpspan_host_log_begin_launch(&launch);
-	if (ticket == 0) {
+	if (ticket == 0 && warpspan_session_active()) {
 		warpspan_count(WARPSPAN_COUNTER_log_full, 1);
 		warpspan_log_once(WARPSPAN_LOG_WARN, "launches come faster than they are written: some have no host "
 						     "entry in the capture, their records are kept");

@@ -8,6 +8,7 @@
 #include "collector.h"
 #include "driver.h"
 #include "log.h"
+#include "quiesce.h"
 #include "registry.h"
 #include "session.h"
 #include "util.h"
@@ -25,12 +26,21 @@ static bool is_live(const struct warpspan_context *context)
 
 /* --- contexts --------------------------------------------------------------------------------- */
 
+static bool quiesce(const struct warpspan_context *context)
+{
+	struct warpspan_quiesce *quiesce = warpspan_quiesce_begin(&context->handle, 1, NULL);
+	const bool quiet = quiesce != NULL && warpspan_quiesce_wait(quiesce, CONTEXT_PATIENCE_NS);
+
+	(void)warpspan_quiesce_end(quiesce);
+	return quiet;
+}
+
 /* Drains the context and keeps the collector out of it. */
 static void close_context(struct warpspan_context *context, bool certain)
 {
 	if (warpspan_session_active() &&
 	    atomic_load_explicit(&context->state, memory_order_acquire) == WARPSPAN_CONTEXT_READY) {
-		if (!warpspan_session_quiesce(&context->handle, 1, CONTEXT_PATIENCE_NS))
+		if (!quiesce(context))
 			warpspan_warn(
 				"context %u is destroyed while kernels run in it: their records are written as far "
 				"as they have come",
@@ -120,15 +130,16 @@ static bool matches(const struct warpspan_module *module, CUmodule handle, CUlib
 
 static void before_unload(CUmodule handle, CUlibrary library)
 {
-	if (!warpspan_session_active())
-		return;
 	for (struct warpspan_module *module = NULL; (module = warpspan_registry_next_loaded(module)) != NULL;) {
-		if (!atomic_load_explicit(&module->attached, memory_order_acquire) || !matches(module, handle, library))
+		if (!matches(module, handle, library))
 			continue;
 		/* Records written so far name the module's sites; those are read with them. */
-		(void)warpspan_collector_flush(FLUSH_PATIENCE_NS);
+		if (warpspan_session_active() && atomic_load_explicit(&module->attached, memory_order_acquire))
+			(void)warpspan_collector_flush(FLUSH_PATIENCE_NS);
 		/* From here on the module's memory is not touched, nor is it found by its handle. */
+		warpspan_collector_suspend(module->context);
 		warpspan_registry_end_module(module);
+		warpspan_collector_resume(module->context);
 	}
 }
 

@@ -27,6 +27,9 @@
 #error "the build defines WARPSPAN_RELEASE"
 #endif
 
+/* Whose capture is written. */
+static unsigned current_session;
+
 /* An object being filled; `bad` once something did not fit into memory. */
 struct object {
 	cJSON *json;
@@ -129,7 +132,8 @@ static uint64_t arena_bytes_asked(const struct warpspan_settings *settings)
 	return settings->buffer / WARPSPAN_N_ARENAS;
 }
 
-void warpspan_meta_session(const struct warpspan_settings *settings, unsigned session, int driver_version)
+void warpspan_meta_session(const struct warpspan_settings *settings, unsigned session, int driver_version,
+			   const struct warpspan_origin *by, uint64_t begin_ns)
 {
 	struct object object = begin();
 	char host[HOST_NAME_MAX + 1] = "";
@@ -142,8 +146,10 @@ void warpspan_meta_session(const struct warpspan_settings *settings, unsigned se
 	put_text(&object, "host", host);
 	put_item(&object, "rank", rank != NULL ? cJSON_CreateString(rank) : cJSON_CreateNull());
 	put_item(&object, "command", command_line());
-	put_u64(&object, "start_realtime_ns", warpspan_clock_ns(CLOCK_REALTIME));
-	put_u64(&object, "start_monotonic_ns", warpspan_now_ns());
+	put_text(&object, "started_by", by->who);
+	put_number(&object, "started_in_thread", by->thread);
+	put_u64(&object, "start_realtime_ns", warpspan_clock_ns(CLOCK_REALTIME) - (warpspan_now_ns() - begin_ns));
+	put_u64(&object, "start_monotonic_ns", begin_ns);
 	put_number(&object, "driver", driver_version);
 	put_u64(&object, "arena_bytes", arena_bytes_asked(settings));
 	put_number(&object, "words_asked", settings->events_per_warp);
@@ -199,7 +205,7 @@ static void announce_context(const struct warpspan_context *context)
 	bool known = false;
 
 	for (struct warpspan_context *other = NULL; (other = warpspan_registry_next_context(other)) != NULL;)
-		known = known || (other->announced && other->device == context->device);
+		known = known || (other->announced_in == current_session && other->device == context->device);
 	if (!known)
 		announce_device(context->device);
 	put_number(&object, "number", context->number);
@@ -236,60 +242,101 @@ static bool never_attached(const struct warpspan_module *module)
 	       !atomic_load_explicit(&module->attached, memory_order_acquire);
 }
 
+/* What the current session's capture has so far. */
+static struct {
+	uint32_t changes_seen;
+	bool any_seen;
+	/* Up to these nothing is left to announce, now or later. */
+	struct warpspan_module *last_settled_module;
+	struct warpspan_kernel *last_settled_kernel;
+	bool hooks[WARPSPAN_N_HOOKS + 1];
+	uint64_t counters[WARPSPAN_N_COUNTERS];
+} written;
+
+void warpspan_meta_begin(unsigned session)
+{
+	memset(&written, 0, sizeof(written));
+	current_session = session;
+}
+
 void warpspan_meta_announce(void)
 {
-	static uint32_t seen;
-	/* Up to these nothing is left to announce, now or later. */
-	static struct warpspan_module *last_settled_module;
-	static struct warpspan_kernel *last_settled_kernel;
 	const uint32_t changes = warpspan_registry_changes();
 	bool settled = true;
 
-	if (changes == seen)
+	if (written.any_seen && changes == written.changes_seen)
 		return;
-	seen = changes;
+	written.changes_seen = changes;
+	written.any_seen = true;
 	for (struct warpspan_context *context = NULL; (context = warpspan_registry_next_context(context)) != NULL;) {
 		/* Also one that is gone already: its launches are in the log. */
-		if (context->announced ||
+		if (context->announced_in == current_session ||
 		    atomic_load_explicit(&context->state, memory_order_acquire) == WARPSPAN_CONTEXT_NEW ||
 		    context->arena_bytes == 0)
 			continue;
 		announce_context(context);
-		context->announced = true;
+		context->announced_in = current_session;
 	}
-	for (struct warpspan_module *module = last_settled_module;
+	for (struct warpspan_module *module = written.last_settled_module;
 	     (module = warpspan_registry_next_module(module)) != NULL;) {
 		const bool never = never_attached(module);
 
-		if (!module->announced && atomic_load_explicit(&module->attached, memory_order_acquire)) {
+		if (module->announced_in != current_session &&
+		    atomic_load_explicit(&module->attached, memory_order_acquire)) {
 			announce_module(module);
-			module->announced = true;
+			module->announced_in = current_session;
 		}
-		settled = settled && (module->announced || never);
+		settled = settled && (module->announced_in == current_session || never);
 		if (settled)
-			last_settled_module = module;
+			written.last_settled_module = module;
 	}
 	settled = true;
-	for (struct warpspan_kernel *kernel = last_settled_kernel;
+	for (struct warpspan_kernel *kernel = written.last_settled_kernel;
 	     (kernel = warpspan_registry_next_kernel(kernel)) != NULL;) {
-		if (!kernel->announced && kernel->selected && kernel->module->announced) {
+		const bool selected = atomic_load_explicit(&kernel->selected, memory_order_relaxed);
+
+		if (!warpspan_meta_has(kernel) && selected && kernel->module->announced_in == current_session) {
 			announce_kernel(kernel);
-			kernel->announced = true;
+			kernel->announced_in = current_session;
 		}
-		settled = settled && (kernel->announced || !kernel->selected || never_attached(kernel->module));
+		settled = settled && (warpspan_meta_has(kernel) || never_attached(kernel->module));
 		if (settled)
-			last_settled_kernel = kernel;
+			written.last_settled_kernel = kernel;
 	}
+}
+
+bool warpspan_meta_has(const struct warpspan_kernel *kernel)
+{
+	return kernel->announced_in == current_session;
+}
+
+void warpspan_meta_mark(uint64_t time_ns, uint32_t thread, const char *text)
+{
+	struct object object = begin();
+
+	put_u64(&object, "monotonic_ns", time_ns);
+	put_number(&object, "thread", thread);
+	put_text(&object, "text", text);
+	end(&object, "mark");
+}
+
+void warpspan_meta_end(const struct warpspan_origin *by, uint64_t end_ns)
+{
+	struct object object = begin();
+
+	put_u64(&object, "monotonic_ns", end_ns);
+	put_text(&object, "stopped_by", by->who);
+	put_number(&object, "stopped_in_thread", by->thread);
+	end(&object, "stop");
 }
 
 void warpspan_meta_hook(uint32_t number)
 {
-	static bool announced[WARPSPAN_N_HOOKS + 1];
 	struct object object;
 
-	if (number == 0 || number > WARPSPAN_N_HOOKS || announced[number])
+	if (number == 0 || number > WARPSPAN_N_HOOKS || written.hooks[number])
 		return;
-	announced[number] = true;
+	written.hooks[number] = true;
 	object = begin();
 	put_number(&object, "number", number);
 	put_text(&object, "name", warpspan_hook_name((enum warpspan_hook)(number - 1)));
@@ -298,15 +345,14 @@ void warpspan_meta_hook(uint32_t number)
 
 void warpspan_meta_counters(void)
 {
-	static uint64_t written[WARPSPAN_N_COUNTERS];
 	uint64_t now[WARPSPAN_N_COUNTERS];
 	struct object object;
 
 	for (unsigned i = 0; i < WARPSPAN_N_COUNTERS; i++)
 		now[i] = warpspan_counted((enum warpspan_counter)i);
-	if (memcmp(now, written, sizeof(now)) == 0)
+	if (memcmp(now, written.counters, sizeof(now)) == 0)
 		return;
-	memcpy(written, now, sizeof(now));
+	memcpy(written.counters, now, sizeof(now));
 	object = begin();
 	for (unsigned i = 0; i < WARPSPAN_N_COUNTERS; i++)
 		put_number(&object, warpspan_counter_name((enum warpspan_counter)i), (double)now[i]);

@@ -9,6 +9,7 @@
 #include <cJSON.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 static struct warpspan_writer *writer;
 static char path[WARPSPAN_TEXT_BYTES];
 static bool failed;
+static _Atomic uint64_t progress;
 
 const char *warpspan_output_rank(void)
 {
@@ -137,7 +139,10 @@ bool warpspan_output_expand(const char *template, unsigned session, char (*ret_p
 	return true;
 }
 
-static void say_cannot_create(const struct warpspan_error *error)
+/* Characters of a path that a sentence has room for. */
+#define SHOWN 400
+
+static void tell_cannot_create(const struct warpspan_error *error, char (*ret_reason)[WARPSPAN_REASON_BYTES])
 {
 	char directory[WARPSPAN_TEXT_BYTES];
 	char *slash;
@@ -147,25 +152,31 @@ static void say_cannot_create(const struct warpspan_error *error)
 	if (slash != NULL)
 		*slash = '\0';
 	if (error->system_errno == ENOENT)
-		warpspan_error("cannot write '%s': the directory '%s' does not exist; create it or set WARPSPAN_OUT. "
-			       "Kernels run unprofiled",
-			       path, directory);
+		(void)snprintf(*ret_reason, sizeof(*ret_reason),
+			       "cannot write '%.*s': the directory '%.*s' does not exist; create it or set WARPSPAN_OUT",
+			       SHOWN, path, SHOWN, directory);
 	else
-		warpspan_error("cannot write '%s': %s; set WARPSPAN_OUT to a directory you may write to. "
-			       "Kernels run unprofiled",
-			       path, error->system_errno != 0 ? strerror(error->system_errno) : error->text);
+		(void)snprintf(*ret_reason, sizeof(*ret_reason),
+			       "cannot write '%.*s': %s; set WARPSPAN_OUT to a directory you may write to", SHOWN, path,
+			       error->system_errno != 0 ? strerror(error->system_errno) : error->text);
 }
 
-bool warpspan_output_create(const char *template, unsigned session)
+uint64_t warpspan_output_progress(void)
+{
+	return atomic_load_explicit(&progress, memory_order_relaxed);
+}
+
+bool warpspan_output_create(const char *template, unsigned session, char (*ret_reason)[WARPSPAN_REASON_BYTES])
 {
 	char base[WARPSPAN_TEXT_BYTES];
 	const char *reason = "";
 	struct warpspan_error error = { 0 };
 
 	if (!warpspan_output_expand(template, session, &base, &reason)) {
-		warpspan_error("WARPSPAN_OUT='%s': %s. Kernels run unprofiled", template, reason);
+		(void)snprintf(*ret_reason, sizeof(*ret_reason), "WARPSPAN_OUT='%s': %s", template, reason);
 		return false;
 	}
+	failed = false;
 	for (unsigned i = 0; i < MOST_ATTEMPTS; i++) {
 		char number[16] = "";
 
@@ -179,7 +190,7 @@ bool warpspan_output_create(const char *template, unsigned session)
 		if (error.system_errno != EEXIST)
 			break;
 	}
-	say_cannot_create(&error);
+	tell_cannot_create(&error, ret_reason);
 	path[0] = '\0';
 	return false;
 }
@@ -204,6 +215,7 @@ bool warpspan_output_append(enum warpspan_chunk_type type, const struct iovec *p
 {
 	struct warpspan_error error = { 0 };
 
+	(void)atomic_fetch_add_explicit(&progress, 1, memory_order_relaxed);
 	if (failed || writer == NULL)
 		return false;
 	if (warpspan_writer_append(writer, type, parts, n_parts, &error) < 0)

@@ -22,9 +22,14 @@ bool warpspan_output_expand(const char *template, unsigned session, char (*ret_p
 /* The rank a launcher (PMIx, Slurm, Open MPI, PMI) gave this process; NULL: none. */
 const char *warpspan_output_rank(void);
 
-/* Creates the capture named by `template`; an existing file is never touched, ".1", ".2", ... are tried instead. On
- * failure says why on stderr and returns false. */
-bool warpspan_output_create(const char *template, unsigned session);
+/* Why a capture could not be created. */
+#define WARPSPAN_REASON_BYTES 1024u
+
+/* Creates the capture named by `template`; an existing file is never touched, ".1", ".2", ... are tried instead.
+ * False: *ret_reason says why. */
+bool warpspan_output_create(const char *template, unsigned session, char (*ret_reason)[WARPSPAN_REASON_BYTES]);
+/* Grows with every chunk that is written. Any thread. */
+uint64_t warpspan_output_progress(void);
 
 /* The path of the capture; "" before there is one. */
 const char *warpspan_output_path(void);

@@ -221,7 +221,8 @@ struct warpspan_kernel *warpspan_registry_kernel(struct warpspan_module *module,
 	made->name = strdup(name);
 	made->demangled = warpspan_demangle(name);
 	if (made->name != NULL && made->demangled != NULL) {
-		made->selected = warpspan_session_selects(made->demangled);
+		atomic_store_explicit(&made->selected, warpspan_session_selects(made->demangled),
+				      memory_order_relaxed);
 		pthread_mutex_lock(&lock);
 		kernel = find_kernel(module, name);
 		if (kernel == NULL) {
@@ -484,6 +485,17 @@ void warpspan_registry_end_context(struct warpspan_context *context)
 			remove_loaded(module);
 	advance_epoch();
 	pthread_mutex_unlock(&lock);
+}
+
+void warpspan_registry_retry_contexts(void)
+{
+	for (struct warpspan_context *context = NULL; (context = warpspan_registry_next_context(context)) != NULL;) {
+		enum warpspan_context_state failed = WARPSPAN_CONTEXT_FAILED;
+
+		/* Acquire pairs with the release that made it so. */
+		if (atomic_load_explicit(&context->state, memory_order_acquire) == failed && context->arenas == NULL)
+			(void)atomic_compare_exchange_strong(&context->state, &failed, WARPSPAN_CONTEXT_NEW);
+	}
 }
 
 void warpspan_registry_end_module(struct warpspan_module *module)

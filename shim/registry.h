@@ -38,7 +38,8 @@ struct warpspan_context {
 	uint64_t arena_bytes;                       /* set before READY: size of each arena */
 	atomic_int suspended;                       /* > 0: the program is destroying it, the collector keeps out */
 	atomic_bool retiring;                       /* about to be destroyed: open segments are written as they are */
-	bool announced;                             /* collector: it is in the capture */
+	unsigned announced_in; /* collector: the latest session whose capture has it */
+	unsigned resumed_for;  /* the latest session its arenas were armed for; under the collector's lock */
 };
 
 struct warpspan_module {
@@ -57,7 +58,7 @@ struct warpspan_module {
 	atomic_bool gone;                       /* unloaded */
 	_Atomic(enum warpspan_counter) why_not; /* while not attached: what its launches count as */
 	struct warpspan_site_table *sites;      /* collector only */
-	bool announced;                         /* collector: it is in the capture */
+	unsigned announced_in;                  /* collector: the latest session whose capture has it */
 };
 
 struct warpspan_kernel {
@@ -70,9 +71,10 @@ struct warpspan_kernel {
 	uint32_t context_number;
 	uint32_t
 		cluster[3]; /* blocks of a cluster where the launch does not say: as compiled, or 1; set before ready */
-	atomic_bool ready;  /* selected, and its module attached; for good */
-	bool selected;      /* WARPSPAN_KERNEL names it */
-	bool announced;     /* collector: it is in the capture */
+	/* Judged anew at its first launch of a session: whether its launches are logged, and WARPSPAN_KERNEL names it */
+	atomic_bool ready;
+	atomic_bool selected;
+	unsigned announced_in; /* collector: the latest session whose capture has it */
 } __attribute__((aligned(64)));
 
 /* The answer for every function whose module has no warpspan_ctx. */
@@ -120,6 +122,9 @@ uint32_t warpspan_registry_changes(void);
 /* Ends this generation of the context, and its modules. */
 void warpspan_registry_end_context(struct warpspan_context *context);
 void warpspan_registry_end_module(struct warpspan_module *module);
+
+/* A session begins: contexts for which there was no memory are as good as new. */
+void warpspan_registry_retry_contexts(void);
 
 /* The lists, in order of number; they only grow at the end. NULL: the end. */
 struct warpspan_context *warpspan_registry_next_context(struct warpspan_context *after);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * session.c - the one session of a process. See session.h.
+ * session.c - the library wakes; sessions start and stop. See session.h.
  *
- * The end comes from atexit(), registered after cuInit() returned: handlers run in reverse order, so ours runs while
- * the driver still works. A forked child is off from its first instruction: CUDA cannot be used in it, and the file
- * and the collector are its parent's.
+ * The end comes from atexit() and at_quick_exit(), registered after cuInit() returned: handlers run in reverse order,
+ * so ours runs while the driver still works. A forked child is off from its first instruction: CUDA cannot be used in
+ * it, and the files, locks and threads are its parent's.
  */
 #include "session.h"
 
 #include "collector.h"
+#include "control.h"
 #include "counters.h"
-#include "decoder.h"
-#include "drain.h"
 #include "driver.h"
+#include "ending.h"
 #include "guard.h"
 #include "host_log.h"
 #include "loader.h"
@@ -27,55 +27,49 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* How long the end of the program waits for the collector, after it has waited for kernels that still run. */
-#define COLLECTOR_PATIENCE_NS (10 * WARPSPAN_NS_PER_S)
+/* How long the first launch of a kernel, and a start, wait for the collector to arm the contexts. */
+#define ARM_PATIENCE_NS (1 * WARPSPAN_NS_PER_S)
 
-enum state {
-	ASLEEP,
-	WAKING,
-	AWAKE,
-	ACTIVE,
-	OVER,
+/* --- the library ------------------------------------------------------------------------------ */
+
+enum readiness {
+	NOT_YET,
+	BEING_DONE,
+	DONE,
 };
 
-static _Atomic int state; /* enum state */
-static pid_t owner;       /* the process that woke */
-static struct warpspan_settings settings;
-static const unsigned session_number = 1;
+static _Atomic int prepared; /* enum readiness: the settings are read */
+static _Atomic int awake;    /* enum readiness: the driver's functions are known */
+static pid_t owner;          /* the process that was prepared */
+static struct warpspan_settings process_settings;
 static int driver_version;
-/* Guards awake -> active. Not held during a call of CUDA. */
-static pthread_mutex_t transition = PTHREAD_MUTEX_INITIALIZER;
 
-const struct warpspan_settings *warpspan_session_settings(void)
+/* Guards everything in this section and the next. Not held during a call of CUDA, a write or a wait for the device. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static struct warpspan_machine machine;
+static struct warpspan_settings session_settings; /* of the latest session */
+static struct warpspan_origin origin;             /* of its start */
+
+static atomic_bool recording;      /* launches are the session's; see warpspan_session_cut() */
+static atomic_bool automatic_done; /* no session starts by itself any more */
+
+const struct warpspan_settings *warpspan_process_settings(void)
 {
-	return &settings;
+	return &process_settings;
 }
 
 bool warpspan_session_awake(void)
 {
 	/* Acquire pairs with the release at the end of warpspan_session_wake(). */
-	return atomic_load_explicit(&state, memory_order_acquire) >= AWAKE;
+	return atomic_load_explicit(&awake, memory_order_acquire) == DONE;
 }
-
-bool warpspan_session_active(void)
-{
-	return atomic_load_explicit(&state, memory_order_acquire) == ACTIVE;
-}
-
-bool warpspan_session_selects(const char *demangled)
-{
-	return warpspan_pattern_list_matches(settings.kernel, demangled);
-}
-
-/* --- waking ----------------------------------------------------------------------------------- */
-
-static void at_exit(void);
 
 static void in_child(void)
 {
@@ -84,51 +78,175 @@ static void in_child(void)
 	warpspan_thread.tid = 0;
 }
 
-static void say_other_hooker(void)
+static bool is_off(void)
 {
-	const char *other = warpspan_loader_other_hooker();
+	return atomic_load_explicit(&warpspan_off, memory_order_relaxed);
+}
 
-	if (other != NULL)
-		warpspan_debug("'%s' also stands in front of dlsym(); lookups pass through both", other);
+/* Claims `readiness` for the caller, or waits for whoever did. */
+static bool claim(_Atomic int *readiness)
+{
+	int expected = NOT_YET;
+
+	if (atomic_compare_exchange_strong(readiness, &expected, BEING_DONE))
+		return true;
+	while (atomic_load_explicit(readiness, memory_order_acquire) != DONE)
+		(void)sched_yield();
+	return false;
+}
+
+static void at_end(void);
+
+/* Again after cuInit(), so that the last one comes before the driver's own. */
+static void register_end(void)
+{
+	if (atexit(at_end) == 0 && at_quick_exit(at_end) == 0)
+		return;
+	warpspan_error("out of memory: kernels run unprofiled");
+	atomic_store_explicit(&warpspan_off, true, memory_order_relaxed);
+}
+
+static void prepare(void)
+{
+	if (atomic_load_explicit(&prepared, memory_order_acquire) == DONE || !claim(&prepared))
+		return;
+	owner = getpid();
+	warpspan_settings_read(&process_settings, NULL, NULL);
+	session_settings = process_settings;
+	warpspan_log_set_level(process_settings.log);
+	if (pthread_atfork(NULL, NULL, in_child) != 0) {
+		warpspan_error("out of memory: kernels run unprofiled");
+		atomic_store_explicit(&warpspan_off, true, memory_order_relaxed);
+	}
+	register_end();
+	/* Release pairs with the acquire above. */
+	atomic_store_explicit(&prepared, DONE, memory_order_release);
 }
 
 bool warpspan_session_wake(void)
 {
 	struct warpspan_driver loaded;
 	const char *missing = "";
-	int expected = ASLEEP;
-	bool good;
+	bool good, again;
 
 	if (warpspan_session_awake())
 		return true;
+	again = atomic_load_explicit(&prepared, memory_order_acquire) == DONE;
 	/* Outside of any lock: the loader has its own, and the calling thread may hold it. Two threads find the same.
 	 */
 	good = warpspan_driver_load(&loaded, &missing);
-	if (!atomic_compare_exchange_strong(&state, &expected, WAKING)) {
-		while (atomic_load_explicit(&state, memory_order_acquire) == WAKING)
-			(void)sched_yield();
-		return !atomic_load_explicit(&warpspan_off, memory_order_relaxed);
-	}
-	owner = getpid();
-	warpspan_settings_read(&settings, NULL, NULL);
-	warpspan_log_set_level(settings.log);
-	if (!good) {
-		warpspan_error("this driver lacks %s: kernels run unprofiled", missing);
-		atomic_store_explicit(&warpspan_off, true, memory_order_relaxed);
-	} else {
+	prepare();
+	if (!claim(&awake))
+		return !is_off();
+	if (good) {
 		warpspan_driver = loaded;
 		(void)warpspan_driver.cuDriverGetVersion(&driver_version);
-		if (pthread_atfork(NULL, NULL, in_child) != 0 || atexit(at_exit) != 0) {
-			warpspan_error("out of memory: kernels run unprofiled");
-			atomic_store_explicit(&warpspan_off, true, memory_order_relaxed);
-			good = false;
-		}
+		if (again)
+			register_end();
+		warpspan_control_start(&process_settings);
+	} else {
+		warpspan_error("this driver lacks %s: kernels run unprofiled", missing);
+		atomic_store_explicit(&warpspan_off, true, memory_order_relaxed);
 	}
-	atomic_store_explicit(&state, AWAKE, memory_order_release);
+	atomic_store_explicit(&awake, DONE, memory_order_release);
 	return good;
 }
 
-/* --- beginning -------------------------------------------------------------------------------- */
+/* --- who and what ----------------------------------------------------------------------------- */
+
+struct warpspan_origin warpspan_origin(const char *format, ...)
+{
+	struct warpspan_origin now = { .thread = warpspan_thread_id(),
+				       .realtime_ns = warpspan_clock_ns(CLOCK_REALTIME) };
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(now.who, sizeof(now.who), format, arguments);
+	va_end(arguments);
+	return now;
+}
+
+static void tell(struct warpspan_message *message, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void tell(struct warpspan_message *message, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(message->text, sizeof(message->text), format, arguments);
+	va_end(arguments);
+}
+
+/* Local time, as the clock on the wall: "12:03:04". */
+static void clock_text(uint64_t realtime_ns, char (*ret)[16])
+{
+	const time_t seconds = (time_t)(realtime_ns / WARPSPAN_NS_PER_S);
+	struct tm parts;
+
+	if (localtime_r(&seconds, &parts) == NULL || strftime(*ret, sizeof(*ret), "%H:%M:%S", &parts) == 0)
+		memcpy(*ret, "?", sizeof("?"));
+}
+
+/* Why a start was refused. The lock is held. */
+static void tell_refused(int error, struct warpspan_message *message)
+{
+	char time[16];
+
+	clock_text(origin.realtime_ns, &time);
+	switch (error) {
+	case WARPSPAN_ERR_ALREADY_STARTED:
+		tell(message,
+		     "a session is already active: started by %s at %s in thread %u; only one may run at a time; stop "
+		     "it first",
+		     origin.who, time, origin.thread);
+		break;
+	case WARPSPAN_ERR_DRAINING:
+		tell(message, "session %u, started by %s at %s, is still being written; try again in a moment",
+		     machine.number, origin.who, time);
+		break;
+	default:
+		tell(message, "%s", warpspan_strerror(error));
+		break;
+	}
+}
+
+void warpspan_session_settings(struct warpspan_settings *ret_settings)
+{
+	pthread_mutex_lock(&lock);
+	*ret_settings = session_settings;
+	pthread_mutex_unlock(&lock);
+}
+
+void warpspan_session_memory(uint64_t *ret_buffer, uint32_t *ret_events_per_warp)
+{
+	pthread_mutex_lock(&lock);
+	*ret_buffer = session_settings.buffer;
+	*ret_events_per_warp = session_settings.events_per_warp;
+	pthread_mutex_unlock(&lock);
+}
+
+bool warpspan_session_selects(const char *demangled)
+{
+	bool selects;
+
+	pthread_mutex_lock(&lock);
+	selects = warpspan_pattern_list_matches(session_settings.kernel, demangled);
+	pthread_mutex_unlock(&lock);
+	return selects;
+}
+
+void warpspan_session_status(struct warpspan_status *ret_status)
+{
+	pthread_mutex_lock(&lock);
+	*ret_status = (struct warpspan_status){ .phase = machine.phase, .number = machine.number, .origin = origin };
+	pthread_mutex_unlock(&lock);
+}
+
+bool warpspan_session_active(void)
+{
+	return atomic_load_explicit(&recording, memory_order_acquire);
+}
+
+/* --- starting --------------------------------------------------------------------------------- */
 
 static void complain(void *unused, const char *text)
 {
@@ -136,326 +254,300 @@ static void complain(void *unused, const char *text)
 	warpspan_warn("%s", text);
 }
 
-static bool begin(void)
+/* What there is to say once there is something to record. */
+static void say_first(void)
 {
-	static struct warpspan_settings again; /* only to hear the complaints, now that there is something to say */
+	static struct warpspan_settings again; /* only to hear the complaints */
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+	const char *other;
 
+	if (atomic_flag_test_and_set(&said))
+		return;
 	warpspan_settings_read(&again, complain, NULL);
-	say_other_hooker();
-	if (!warpspan_host_log_init()) {
-		warpspan_error("out of memory: kernels run unprofiled");
-		return false;
-	}
-	if (!warpspan_output_create(settings.out, session_number))
-		return false;
-	warpspan_meta_session(&settings, session_number, driver_version);
-	if (warpspan_output_failed())
-		return false;
-	if (!warpspan_collector_start()) {
-		warpspan_error("no thread could be started: kernels run unprofiled");
-		return false;
-	}
-	warpspan_debug("recording to '%s'", warpspan_output_path());
-	return true;
+	other = warpspan_loader_other_hooker();
+	if (other != NULL)
+		warpspan_debug("'%s' also stands in front of dlsym(); lookups pass through both", other);
 }
 
-bool warpspan_session_begin(void)
+/* The session is claimed. Creates the capture and hands it to the collector. 0 or an error. */
+static int begin(const struct warpspan_settings *settings, unsigned number, const struct warpspan_origin *by,
+		 uint64_t begin_ns, struct warpspan_message *message)
 {
-	bool active;
+	char reason[WARPSPAN_REASON_BYTES];
+
+	say_first();
+	if (!warpspan_host_log_init() || !warpspan_collector_start()) {
+		tell(message, "%s", warpspan_strerror(WARPSPAN_ERR_NO_MEMORY));
+		return WARPSPAN_ERR_NO_MEMORY;
+	}
+	if (!warpspan_output_create(settings->out, number, &reason)) {
+		tell(message, "%s", reason);
+		return WARPSPAN_ERR_OUTPUT;
+	}
+	warpspan_meta_session(settings, number, driver_version, by, begin_ns);
+	if (warpspan_output_failed()) {
+		tell(message, "cannot write '%s'", warpspan_output_path());
+		warpspan_output_finish();
+		return WARPSPAN_ERR_OUTPUT;
+	}
+	warpspan_debug("recording to '%s'", warpspan_output_path());
+	return 0;
+}
+
+/* Claims the session and makes the settings its own. */
+static int claim_session(const struct warpspan_origin *by, const struct warpspan_settings *settings,
+			 unsigned *ret_number, struct warpspan_message *message)
+{
+	int result;
+
+	pthread_mutex_lock(&lock);
+	result = warpspan_machine_claim(&machine);
+	if (result == 0) {
+		session_settings = *settings;
+		origin = *by;
+		*ret_number = machine.number;
+	} else {
+		tell_refused(result, message);
+	}
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+
+static void started(bool good)
+{
+	pthread_mutex_lock(&lock);
+	warpspan_machine_started(&machine, good);
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+}
+
+static int apply(struct warpspan_settings *settings, const char *const *assignments, struct warpspan_message *message)
+{
+	for (; assignments != NULL && *assignments != NULL; assignments++)
+		if (warpspan_settings_set(settings, *assignments, message->text, sizeof(message->text)) < 0)
+			return WARPSPAN_ERR_SETTING;
+	return 0;
+}
+
+/* The first session starts by itself when something is found that it is to record: what was counted until then is its
+ * own, and what was found out about kernels holds. Any other starts at its start. */
+static void turn_page(void)
+{
+	warpspan_counters_rebase();
+	warpspan_registry_retry_contexts();
+}
+
+static int start(const struct warpspan_origin *by, const char *const *assignments, bool automatic,
+		 struct warpspan_message *message)
+{
+	struct warpspan_settings *settings;
+	struct warpspan_signals signals;
+	unsigned number = 0;
+	int result;
+
+	message->text[0] = '\0';
+	if (is_off()) {
+		tell(message, "%s", warpspan_strerror(WARPSPAN_ERR_NO_CUDA));
+		return WARPSPAN_ERR_NO_CUDA;
+	}
+	prepare();
+	settings = malloc(sizeof(*settings));
+	if (settings == NULL) {
+		tell(message, "%s", warpspan_strerror(WARPSPAN_ERR_NO_MEMORY));
+		return WARPSPAN_ERR_NO_MEMORY;
+	}
+	*settings = process_settings;
+	result = apply(settings, assignments, message);
+	if (result == 0)
+		result = claim_session(by, settings, &number, message);
+	if (result == 0) {
+		const uint64_t begin_ns = warpspan_now_ns();
+
+		if (!automatic)
+			turn_page();
+		warpspan_signals_hold(&signals);
+		result = begin(settings, number, by, begin_ns, message);
+		warpspan_signals_release(&signals);
+		if (result == 0) {
+			atomic_store_explicit(&automatic_done, true, memory_order_relaxed);
+			warpspan_collector_open(number, begin_ns);
+			atomic_store_explicit(&recording, true, memory_order_release);
+			/* Every kernel is looked at anew: whether it is named, whether its module records. */
+			if (!automatic)
+				warpspan_registry_next_epoch();
+		}
+		started(result == 0);
+	}
+	free(settings);
+	return result;
+}
+
+int warpspan_session_start(const struct warpspan_origin *by, const char *const *assignments,
+			   struct warpspan_message *message)
+{
+	return start(by, assignments, false, message);
+}
+
+void warpspan_session_wait_armed(void)
+{
+	if (!warpspan_collector_wait_armed(ARM_PATIENCE_NS))
+		warpspan_debug("the device is not prepared yet; kernels of graphs may be missing at first");
+}
+
+bool warpspan_session_reached(void)
+{
+	struct warpspan_message message;
+	struct warpspan_origin by;
 
 	if (warpspan_session_active())
 		return true;
-	pthread_mutex_lock(&transition);
-	if (atomic_load_explicit(&state, memory_order_relaxed) == AWAKE &&
-	    !atomic_load_explicit(&warpspan_off, memory_order_relaxed)) {
-		struct warpspan_signals signals;
-		bool begun;
-
-		warpspan_signals_hold(&signals);
-		begun = begin();
-		warpspan_signals_release(&signals);
-		if (begun)
-			atomic_store_explicit(&state, ACTIVE, memory_order_release);
-		else
-			atomic_store_explicit(&warpspan_off, true, memory_order_relaxed);
+	if (process_settings.start.mode == WARPSPAN_START_NOW && process_settings.launches.skip == 0 && !is_off() &&
+	    !atomic_exchange(&automatic_done, true)) {
+		by = warpspan_origin("the first launch of a kernel with warpspan.cuh");
+		switch (start(&by, NULL, true, &message)) {
+		case 0:
+		case WARPSPAN_ERR_ALREADY_STARTED:
+		case WARPSPAN_ERR_DRAINING:
+			break;
+		default:
+			warpspan_error("%s. Kernels run unprofiled", message.text);
+			break;
+		}
 	}
-	active = atomic_load_explicit(&state, memory_order_relaxed) == ACTIVE;
-	pthread_mutex_unlock(&transition);
-	return active;
+	/* Another thread may be about to. */
+	pthread_mutex_lock(&lock);
+	while (machine.phase == WARPSPAN_PHASE_STARTING)
+		pthread_cond_wait(&changed, &lock);
+	pthread_mutex_unlock(&lock);
+	return warpspan_session_active();
 }
 
-/* --- waiting for the device ------------------------------------------------------------------- */
+/* --- stopping --------------------------------------------------------------------------------- */
 
-#define MOST_CONTEXTS 64u
-
-/* Shared with the thread that waits, which may outlive the call. */
-struct waiter {
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	CUcontext contexts[MOST_CONTEXTS];
-	unsigned n;
-	bool done;
-	unsigned references;
-};
-
-static void unref(struct waiter *waiter)
+/* 0: the caller has it drained. The lock is held, and let go while another thread is starting the session. */
+static int stop_locked(void)
 {
-	bool last;
+	int result;
 
-	pthread_mutex_lock(&waiter->lock);
-	last = --waiter->references == 0;
-	pthread_mutex_unlock(&waiter->lock);
-	if (!last)
-		return;
-	(void)pthread_cond_destroy(&waiter->changed);
-	(void)pthread_mutex_destroy(&waiter->lock);
-	free(waiter);
+	while ((result = warpspan_machine_stop(&machine)) == WARPSPAN_MACHINE_WAIT)
+		pthread_cond_wait(&changed, &lock);
+	return result;
 }
 
-static void *wait_for_device(void *argument)
+int warpspan_session_stop(const struct warpspan_origin *by, uint64_t patience_ns, unsigned *ret_number,
+			  struct warpspan_message *message)
 {
-	struct waiter *waiter = argument;
-	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	int result;
 
-	warpspan_thread.depth = 1;
-	(void)warpspan_driver.cuThreadExchangeStreamCaptureMode(&mode);
-	for (unsigned i = 0; i < waiter->n; i++)
-		if (warpspan_driver.cuCtxSetCurrent(waiter->contexts[i]) == CUDA_SUCCESS)
-			(void)warpspan_driver.cuCtxSynchronize();
-	(void)warpspan_driver.cuCtxSetCurrent(NULL);
-	pthread_mutex_lock(&waiter->lock);
-	waiter->done = true;
-	pthread_cond_broadcast(&waiter->changed);
-	pthread_mutex_unlock(&waiter->lock);
-	unref(waiter);
-	return NULL;
-}
-
-bool warpspan_session_quiesce(const CUcontext *contexts, unsigned n, uint64_t patience_ns)
-{
-	const struct timespec deadline = warpspan_deadline(patience_ns);
-	struct waiter *waiter = calloc(1, sizeof(*waiter));
-	sigset_t all, before;
-	pthread_t thread;
-	bool started, done;
-
-	if (waiter == NULL)
-		return false;
-	(void)pthread_mutex_init(&waiter->lock, NULL);
-	(void)pthread_cond_init(&waiter->changed, NULL);
-	waiter->n = n < MOST_CONTEXTS ? n : MOST_CONTEXTS;
-	memcpy(waiter->contexts, contexts, waiter->n * sizeof(contexts[0]));
-	waiter->references = 2;
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	started = pthread_create(&thread, NULL, wait_for_device, waiter) == 0;
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (!started) {
-		unref(waiter);
-		unref(waiter);
-		return false;
+	message->text[0] = '\0';
+	*ret_number = 0;
+	if (is_off()) {
+		tell(message, "%s", warpspan_strerror(WARPSPAN_ERR_NOT_STARTED));
+		return WARPSPAN_ERR_NOT_STARTED;
 	}
-	(void)pthread_detach(thread);
-	pthread_mutex_lock(&waiter->lock);
-	while (!waiter->done && pthread_cond_timedwait(&waiter->changed, &waiter->lock, &deadline) != ETIMEDOUT)
-		;
-	done = waiter->done;
-	pthread_mutex_unlock(&waiter->lock);
-	unref(waiter);
-	return done;
+	pthread_mutex_lock(&lock);
+	result = stop_locked();
+	*ret_number = machine.number;
+	if (result == WARPSPAN_ERR_DRAINING)
+		tell_refused(result, message);
+	pthread_mutex_unlock(&lock);
+	if (result == 0)
+		warpspan_collector_close(by, patience_ns != 0 ? patience_ns : process_settings.exit_timeout_ns);
+	else if (result == WARPSPAN_ERR_NOT_STARTED)
+		tell(message, "no session is active");
+	return result;
 }
 
-static bool quiesce_all(void)
+void warpspan_session_cut(void)
 {
-	CUcontext contexts[MOST_CONTEXTS];
-	unsigned n = 0;
-
-	for (struct warpspan_context *context = NULL; (context = warpspan_registry_next_context(context)) != NULL;)
-		if (n < MOST_CONTEXTS &&
-		    atomic_load_explicit(&context->state, memory_order_acquire) == WARPSPAN_CONTEXT_READY)
-			contexts[n++] = context->handle;
-	return n == 0 || warpspan_session_quiesce(contexts, n, settings.exit_timeout_ns);
+	atomic_store_explicit(&recording, false, memory_order_release);
 }
 
-/* --- the end ---------------------------------------------------------------------------------- */
-
-/* The smallest buffer and room per warp under which everything seen would have fitted, even undrained. For sessions
- * that are not decoded at their end; otherwise the decoder says it. */
-static void say_lost(void)
+void warpspan_session_drained(void)
 {
-	const struct warpspan_drain_totals totals = warpspan_drain_totals();
-	uint64_t buffer;
-	uint32_t events;
-	bool mib;
-
-	if (totals.lost_records == 0 && totals.lost_warps == 0)
-		return;
-	warpspan_sufficient(totals.warps, totals.most_words, settings.buffer, &buffer, &events);
-	mib = buffer % (1u << 20) == 0;
-	warpspan_warn("insufficient space: %llu of %llu records of %llu warps were lost; WARPSPAN_BUFFER=%llu%c "
-		      "WARPSPAN_EVENTS_PER_WARP=%u would have sufficed",
-		      (unsigned long long)totals.lost_records,
-		      (unsigned long long)(totals.lost_records + totals.records), (unsigned long long)totals.lost_warps,
-		      (unsigned long long)(mib ? buffer >> 20 : buffer >> 10), mib ? 'M' : 'K', events);
+	pthread_mutex_lock(&lock);
+	warpspan_machine_drained(&machine);
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
 }
 
-static void say_not_recorded(void)
+/* --- the end of the program ------------------------------------------------------------------- */
+
+/* Beyond the time that kernels are given: as long as something goes into the file. */
+#define PROGRESS_NS (250 * WARPSPAN_NS_PER_MS)
+
+/* Waits for a change until the collector makes no more progress; false: it makes none. The lock is held. */
+static bool wait_progress(uint64_t *give_up_ns, uint64_t *progress)
 {
-	for (unsigned i = 0; i < WARPSPAN_N_COUNTERS; i++) {
-		const char *text = warpspan_counter_text((enum warpspan_counter)i);
-		const uint64_t n = warpspan_counted((enum warpspan_counter)i);
+	const uint64_t now_ns = warpspan_now_ns();
+	struct timespec deadline;
 
-		if (text[0] != '\0' && n != 0)
-			warpspan_warn("%llu launches were not recorded: %s", (unsigned long long)n, text);
-	}
-}
+	if (now_ns >= *give_up_ns) {
+		const uint64_t latest = warpspan_output_progress();
 
-/* What else the capture lacks. */
-static void say_missed(void)
-{
-	const uint64_t newer = warpspan_counted(WARPSPAN_COUNTER_newer_entry_points);
-	const uint64_t calls = warpspan_counted(WARPSPAN_COUNTER_calls_log_full);
-
-	if (newer != 0)
-		warpspan_warn("the program uses %llu functions of the driver in a form newer than this library knows: "
-			      "what it launches through them is not recorded",
-			      (unsigned long long)newer);
-	if (calls != 0)
-		warpspan_warn("%llu waits, copies or launches of graphs came faster than they are written and are "
-			      "missing on the host's timeline",
-			      (unsigned long long)calls);
-}
-
-/* Names listed where a pattern matched none. */
-#define NAMES_BYTES 600u
-
-/* Kernels of several modules may have the same name. */
-static bool is_listed(const char *names, const char *name)
-{
-	const size_t n = strlen(name);
-
-	for (const char *at = names; (at = strstr(at, name)) != NULL; at += n)
-		if ((at == names || at[-1] == ' ') && (at[n] == '\0' || strncmp(at + n, ", ", 2) == 0))
-			return true;
-	return false;
-}
-
-/* False: the pattern matches one of the kernels seen, or there is none. *ret_names: their names. */
-static bool names_known(const char *pattern, char (*ret_names)[NAMES_BYTES])
-{
-	size_t used = 0;
-	bool cut = false;
-
-	(*ret_names)[0] = '\0';
-	for (struct warpspan_kernel *kernel = NULL; (kernel = warpspan_registry_next_kernel(kernel)) != NULL;) {
-		const size_t n = strlen(kernel->demangled);
-
-		if (warpspan_pattern_matches(pattern, kernel->demangled))
+		if (latest == *progress)
 			return false;
-		if (cut || is_listed(*ret_names, kernel->demangled))
-			continue;
-		cut = used + n + sizeof(", ...") > sizeof(*ret_names);
-		used += (size_t)snprintf(*ret_names + used, sizeof(*ret_names) - used, "%s%s", used != 0 ? ", " : "",
-					 cut ? "..." : kernel->demangled);
+		*progress = latest;
+		*give_up_ns = now_ns + PROGRESS_NS;
 	}
-	return used != 0;
+	deadline = warpspan_deadline(*give_up_ns - now_ns);
+	(void)pthread_cond_timedwait(&changed, &lock, &deadline);
+	return true;
 }
 
-/* A pattern that names no kernel is a slip more often than not, and nothing else would show it. */
-static void say_unmatched(void)
+/* Stops the session if there is one, and no other begins. False: it cannot be drained. *ret_number: the latest. */
+static bool close_sessions(unsigned *ret_number)
 {
-	char pattern[WARPSPAN_TEXT_BYTES], names[NAMES_BYTES];
-	const char *at = settings.kernel;
+	const struct warpspan_origin by = warpspan_origin("the end of the program");
+	const uint64_t patience_ns = process_settings.exit_timeout_ns;
+	uint64_t give_up_ns = warpspan_now_ns() + patience_ns + PROGRESS_NS;
+	uint64_t progress = warpspan_output_progress();
+	bool closed = true;
 
-	while ((at = warpspan_pattern_next(at, &pattern)) != NULL)
-		if (names_known(pattern, &names))
-			warpspan_warn("WARPSPAN_KERNEL='%s' matched none of: %s", pattern, names);
-}
-
-/* Only what is in the files. `exported`: formats that were written. */
-static void say_files(unsigned exported)
-{
-	const struct warpspan_drain_totals totals = warpspan_drain_totals();
-	const char *path = warpspan_output_path();
-	const int base = (int)(strlen(path) - strlen(".wspan"));
-
-	warpspan_info("%llu launch%s, %llu record%s: %.*s.wspan%s%s%s", (unsigned long long)totals.launches,
-		      totals.launches == 1 ? "" : "es", (unsigned long long)totals.records,
-		      totals.records == 1 ? "" : "s", base, path, warpspan_output_failed() ? " (cut short)" : "",
-		      (exported & WARPSPAN_EXPORT_PFTRACE) != 0 ? " .pftrace" : "",
-		      (exported & WARPSPAN_EXPORT_JSON) != 0 ? " .json.gz" : "");
-}
-
-/* Whether it has said what was lost and what is unpaired. *ret_exported: formats that were written. */
-static bool export_all(unsigned *ret_exported)
-{
-	const unsigned formats =
-		((settings.format & WARPSPAN_FORMAT_PFTRACE) != 0 ? (unsigned)WARPSPAN_EXPORT_PFTRACE : 0) |
-		((settings.format & WARPSPAN_FORMAT_JSON) != 0 ? (unsigned)WARPSPAN_EXPORT_JSON : 0);
-	struct warpspan_error error = { 0 };
-	char *text = NULL;
-	size_t bytes = 0;
-	FILE *report = settings.report ? open_memstream(&text, &bytes) : NULL;
-	bool said = false;
-
-	if (formats != 0 || report != NULL) {
-		const int result = warpspan_export(warpspan_output_path(), formats, report, ret_exported, &error);
-
-		if (result < 0)
-			warpspan_error("'%s' was not exported%s: %s", warpspan_output_path(),
-				       *ret_exported != 0 ? " to all formats" : "", error.text);
-		else if (report == NULL && error.text[0] != '\0')
-			warpspan_warn("%s", error.text);
-		said = result >= 0;
+	pthread_mutex_lock(&lock);
+	while (closed && warpspan_machine_close(&machine) == WARPSPAN_MACHINE_WAIT) {
+		if (machine.phase == WARPSPAN_PHASE_ACTIVE && warpspan_machine_stop(&machine) == 0) {
+			pthread_mutex_unlock(&lock);
+			warpspan_collector_close(&by, patience_ns);
+			pthread_mutex_lock(&lock);
+		} else {
+			closed = wait_progress(&give_up_ns, &progress);
+		}
 	}
-	if (report != NULL) {
-		(void)fclose(report);
-		if (text != NULL)
-			warpspan_log_raw(text, bytes);
-		free(text);
-	}
-	return said;
+	*ret_number = machine.number;
+	pthread_mutex_unlock(&lock);
+	return closed;
 }
 
 static void finish(void)
 {
-	unsigned exported = 0;
+	unsigned number;
+	bool good;
 
-	if (!quiesce_all())
-		warpspan_warn("kernels still run after %g s: their records are written as far as they have come",
-			      (double)settings.exit_timeout_ns / WARPSPAN_NS_PER_S);
-	atomic_store_explicit(&warpspan_off, true, memory_order_relaxed);
-	if (!warpspan_collector_stop(COLLECTOR_PATIENCE_NS)) {
+	warpspan_control_stop();
+	if (!close_sessions(&number)) {
 		warpspan_error("the driver does not answer: '%s' is incomplete; `warpspan report` shows what it has",
 			       warpspan_output_path());
-		return;
-	}
-	warpspan_output_finish();
-	if (!export_all(&exported))
-		say_lost();
-	say_not_recorded();
-	say_missed();
-	say_unmatched();
-	say_files(exported);
-}
-
-/* Runs on the thread that called exit(). */
-static void at_exit(void)
-{
-	const int saved_errno = errno;
-	struct warpspan_signals signals;
-	int expected = ACTIVE;
-
-	/* A child made by a bare clone() has no fork handler. */
-	if (owner != getpid())
-		return;
-	if (!atomic_compare_exchange_strong(&state, &expected, OVER)) {
-		if (expected == AWAKE && !atomic_load_explicit(&warpspan_off, memory_order_relaxed))
-			say_unmatched();
 		atomic_store_explicit(&warpspan_off, true, memory_order_relaxed);
 		return;
 	}
-	/* In a child forked from here on, or before, off is set: the parent's session is not its own. */
+	atomic_store_explicit(&warpspan_off, true, memory_order_relaxed);
+	warpspan_collector_stop();
+	if (number != 0)
+		(void)warpspan_ending_wait(number, UINT64_MAX, &good);
+	else
+		warpspan_ending_say_unmatched(&process_settings);
+}
+
+/* Runs on the thread that called exit() or quick_exit(); registered twice where a session began before cuInit(). */
+static void at_end(void)
+{
+	const int saved_errno = errno;
+	struct warpspan_signals signals;
+
+	/* A child made by a bare clone() has no fork handler. */
+	if (owner != getpid() || is_off())
+		return;
 	warpspan_thread.depth++;
 	warpspan_signals_hold(&signals);
 	finish();

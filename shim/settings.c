@@ -218,6 +218,21 @@ static bool parse_level(const char *text, const char *range, enum warpspan_log_l
 	return true;
 }
 
+static bool parse_start(const char *text, const char *range, struct warpspan_start *ret)
+{
+	return warpspan_start_parse(text, ret);
+}
+
+static bool parse_window(const char *text, const char *range, struct warpspan_window *ret)
+{
+	return warpspan_window_parse(text, ret);
+}
+
+static bool parse_signal(const char *text, const char *range, int *ret)
+{
+	return warpspan_signal_parse(text, ret);
+}
+
 #define parse_TEXT    parse_text
 #define parse_FORMATS parse_formats
 #define parse_BYTES   parse_bytes
@@ -225,6 +240,9 @@ static bool parse_level(const char *text, const char *range, enum warpspan_log_l
 #define parse_TIME    parse_time
 #define parse_FLAG    parse_flag
 #define parse_LEVEL   parse_level
+#define parse_START   parse_start
+#define parse_WINDOW  parse_window
+#define parse_SIGNAL  parse_signal
 
 bool warpspan_setting_parse(unsigned index, const char *text, struct warpspan_settings *settings)
 {
@@ -304,6 +322,21 @@ static int print_level(char *to, size_t bytes, const char *range, const enum war
 	return snprintf(to, bytes, "%.*s", (int)strcspn(range, ","), range);
 }
 
+static int print_start(char *to, size_t bytes, const char *range, const struct warpspan_start *value)
+{
+	return warpspan_start_print(to, bytes, value);
+}
+
+static int print_window(char *to, size_t bytes, const char *range, const struct warpspan_window *value)
+{
+	return warpspan_window_print(to, bytes, value);
+}
+
+static int print_signal(char *to, size_t bytes, const char *range, const int *value)
+{
+	return warpspan_signal_print(to, bytes, *value);
+}
+
 #define print_TEXT    print_text
 #define print_FORMATS print_formats
 #define print_BYTES   print_bytes
@@ -311,6 +344,9 @@ static int print_level(char *to, size_t bytes, const char *range, const enum war
 #define print_TIME    print_time
 #define print_FLAG    print_flag
 #define print_LEVEL   print_level
+#define print_START   print_start
+#define print_WINDOW  print_window
+#define print_SIGNAL  print_signal
 
 bool warpspan_setting_text(const struct warpspan_settings *settings, unsigned index, char *ret_text, size_t bytes)
 {
@@ -343,6 +379,9 @@ bool warpspan_setting_valid(const struct warpspan_setting_info *info, const char
 	unsigned formats;
 	bool flag;
 	enum warpspan_log_level level;
+	struct warpspan_start start;
+	struct warpspan_window window;
+	int number;
 
 	switch (info->type) {
 	case WARPSPAN_SETTING_TEXT:
@@ -359,6 +398,12 @@ bool warpspan_setting_valid(const struct warpspan_setting_info *info, const char
 		return parse_flag(text, info->range, &flag);
 	case WARPSPAN_SETTING_LEVEL:
 		return parse_level(text, info->range, &level);
+	case WARPSPAN_SETTING_START:
+		return warpspan_start_parse(text, &start);
+	case WARPSPAN_SETTING_WINDOW:
+		return warpspan_window_parse(text, &window);
+	case WARPSPAN_SETTING_SIGNAL:
+		return warpspan_signal_parse(text, &number);
 	}
 	return false;
 }
@@ -495,7 +540,11 @@ bool warpspan_setting_nearest_value(const struct warpspan_setting_info *info, co
 {
 	switch (info->type) {
 	case WARPSPAN_SETTING_TEXT:
+	case WARPSPAN_SETTING_WINDOW:
+	case WARPSPAN_SETTING_SIGNAL:
 		return false;
+	case WARPSPAN_SETTING_START:
+		return nearest_word_of("now,api,profiler-api", text, ret_value, bytes);
 	case WARPSPAN_SETTING_FORMATS:
 		return nearest_formats(info->range, text, ret_value, bytes);
 	case WARPSPAN_SETTING_BYTES:

@@ -8,6 +8,8 @@
 #ifndef WARPSPAN_SETTINGS_H
 #define WARPSPAN_SETTINGS_H
 
+#include "triggers.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,6 +26,9 @@ enum warpspan_setting_type {
 	WARPSPAN_SETTING_TIME,
 	WARPSPAN_SETTING_FLAG,
 	WARPSPAN_SETTING_LEVEL,
+	WARPSPAN_SETTING_START,
+	WARPSPAN_SETTING_WINDOW,
+	WARPSPAN_SETTING_SIGNAL,
 };
 
 enum warpspan_setting_scope {
@@ -53,6 +58,12 @@ struct warpspan_settings {
 	bool report;
 	enum warpspan_log_level log;
 	uint64_t exit_timeout_ns;
+	struct warpspan_start start;
+	struct warpspan_window launches;
+	uint64_t duration_ns; /* 0: no limit */
+	int stop_signal;      /* 0: none */
+	int toggle_signal;    /* 0: none */
+	bool ctl;
 };
 
 struct warpspan_setting_info {

@@ -31,6 +31,7 @@ struct warpspan_site_table {
 	uint32_t *fresh; /* noted, not yet written */
 	size_t n_fresh, fresh_capacity;
 	unsigned n_unreadable;
+	unsigned session; /* whose capture has the sites in it */
 	struct warpspan_module *module;
 	struct warpspan_site_table *next_fresh; /* in the list below */
 	bool listed;
@@ -38,6 +39,26 @@ struct warpspan_site_table {
 
 /* Tables that may have fresh sites. */
 static struct warpspan_site_table *first_fresh;
+static unsigned current_session;
+
+void warpspan_sites_begin(unsigned session)
+{
+	current_session = session;
+	for (; first_fresh != NULL; first_fresh = first_fresh->next_fresh)
+		first_fresh->listed = false;
+}
+
+/* Every session's capture holds its sites itself. */
+static void renew(struct warpspan_site_table *table)
+{
+	if (table->session == current_session)
+		return;
+	table->session = current_session;
+	if (table->n_slots != 0)
+		memset(table->slots, 0, table->n_slots * sizeof(table->slots[0]));
+	table->n_used = table->n_fresh = 0;
+	table->n_unreadable = 0;
+}
 
 static size_t slot_of(const struct warpspan_site_table *table, uint32_t site)
 {
@@ -95,6 +116,7 @@ void warpspan_sites_note(struct warpspan_module *module, uint32_t site)
 		table->module = module;
 		module->sites = table;
 	}
+	renew(table);
 	if (table->n_slots != 0 && table->slots[slot_of(table, site)] == site)
 		return;
 	if (table->n_used >= MOST_SITES || !grow(table) || !grow_fresh(table))

@@ -7,6 +7,9 @@
 
 #include "registry.h"
 
+/* A session begins: its capture has no sites yet. */
+void warpspan_sites_begin(unsigned session);
+
 /* A record of the module names this site (low word of its address). Without memory the site is left out: the reader
  * shows its address instead of its name. */
 void warpspan_sites_note(struct warpspan_module *module, uint32_t site);

@@ -15,6 +15,7 @@
 #include "host_call.h"
 #include "launch.h"
 #include "lifetime.h"
+#include "log.h"
 #include "registry.h"
 #include "runtime.h"
 #include "session.h"
@@ -308,6 +309,43 @@ static void begin_graph_launch(struct call *call, CUgraphExec exec, CUstream str
 #define before_graph_launch(call, exec, stream)      begin_graph_launch(call, exec, stream, false)
 #define before_graph_launch_ptsz(call, exec, stream) begin_graph_launch(call, exec, stream, true)
 #define after_graph_launch(call, result, ...)        warpspan_host_call_end((call)->ticket, result)
+
+/* --- the profiler's start and stop ------------------------------------------------------------ */
+
+static bool follows_profiler_api(void)
+{
+	return warpspan_session_awake() && warpspan_process_settings()->start.mode == WARPSPAN_START_PROFILER_API;
+}
+
+static void profiler_started(CUresult result)
+{
+	struct warpspan_message message;
+	struct warpspan_origin by;
+
+	if (result != CUDA_SUCCESS || !follows_profiler_api())
+		return;
+	by = warpspan_origin("cuProfilerStart()");
+	if (warpspan_session_start(&by, NULL, &message) == 0)
+		warpspan_session_wait_armed();
+	else
+		warpspan_warn("cuProfilerStart(): %s", message.text);
+}
+#define after_profiler_start(call, result, ...) profiler_started(result)
+
+/* The program goes on at once; what it launched before is the session's. */
+static void profiler_stops(void)
+{
+	struct warpspan_message message;
+	struct warpspan_origin by;
+	unsigned number;
+
+	if (!follows_profiler_api())
+		return;
+	by = warpspan_origin("cuProfilerStop()");
+	if (warpspan_session_stop(&by, 0, &number, &message) != 0)
+		warpspan_info("cuProfilerStop(): %s", message.text);
+}
+#define before_profiler_stop(call, ...) profiler_stops()
 
 /* --- waits and copies ------------------------------------------------------------------------- */
 

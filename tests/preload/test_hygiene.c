@@ -26,7 +26,8 @@ static const char *library, *readme, *typedefs;
 static const char *const exported[] = {
 	"dlsym@" FIRST_GLIBC, "dlsym@@GLIBC_2.34", "dlvsym@" FIRST_GLIBC,
 	"dlvsym@@GLIBC_2.34", FIRST_GLIBC,         "GLIBC_2.34",
-#define WARPSPAN_HOOK(name, ...) #name,
+#define WARPSPAN_HOOK(name, ...)  #name,
+#define WARPSPAN_OFFER(name, ...) #name,
 #include "hooks.def"
 /* One for each runtime, under its version node. */
 #define WARPSPAN_RUNTIME_HOOK(name, ...) \

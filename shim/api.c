@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * api.c - the functions of warpspan.h, as they are exported.
+ */
+#include "warpspan.h"
+
+#include "ending.h"
+#include "guard.h"
+#include "log.h"
+#include "marks.h"
+#include "session.h"
+#include "util.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* Of a timeout, the part that kernels get to end. */
+#define KERNELS_PART(ns) ((ns) / 4 * 3)
+
+static bool is_off(void)
+{
+	return atomic_load_explicit(&warpspan_off, memory_order_relaxed);
+}
+
+/* Options of a program compiled with an older header are shorter. */
+#define HAS(options, field) \
+	((options) != NULL && (options)->size >= offsetof(struct warpspan_options, field) + sizeof((options)->field))
+
+WARPSPAN_EXPORT int warpspan_preloaded_start(const struct warpspan_options *options)
+{
+	const int saved_errno = errno;
+	const struct warpspan_origin by = warpspan_origin("warpspan_start()");
+	struct warpspan_message message;
+	int result;
+
+	warpspan_thread.depth++;
+	result = warpspan_session_start(&by, HAS(options, settings) ? options->settings : NULL, &message);
+	if (result == 0)
+		warpspan_session_wait_armed();
+	else
+		warpspan_info("warpspan_start(): %s", message.text);
+	warpspan_thread.depth--;
+	if (HAS(options, message_bytes) && options->message != NULL && options->message_bytes > 0)
+		(void)snprintf(options->message, options->message_bytes, "%s", message.text);
+	errno = saved_errno;
+	return result;
+}
+
+WARPSPAN_EXPORT int warpspan_preloaded_stop(uint32_t timeout_ms)
+{
+	const int saved_errno = errno;
+	const struct warpspan_origin by = warpspan_origin("warpspan_stop()");
+	const uint64_t begin_ns = warpspan_now_ns(), patience_ns = timeout_ms * WARPSPAN_NS_PER_MS;
+	struct warpspan_message message;
+	unsigned number;
+	int result;
+
+	warpspan_thread.depth++;
+	result = warpspan_session_stop(&by, KERNELS_PART(patience_ns), &number, &message);
+	if (result == 0 && timeout_ms != 0) {
+		const uint64_t took_ns = warpspan_now_ns() - begin_ns;
+		bool good;
+
+		if (!warpspan_ending_wait(number, took_ns < patience_ns ? patience_ns - took_ns : 0, &good))
+			result = WARPSPAN_ERR_DRAINING;
+		else if (!good)
+			result = WARPSPAN_ERR_OUTPUT;
+	} else if (result != 0) {
+		warpspan_info("warpspan_stop(): %s", message.text);
+	}
+	warpspan_thread.depth--;
+	errno = saved_errno;
+	return result;
+}
+
+WARPSPAN_EXPORT bool warpspan_preloaded_active(void)
+{
+	return !is_off() && warpspan_session_active();
+}
+
+WARPSPAN_EXPORT int warpspan_preloaded_mark(const char *text)
+{
+	if (is_off() || !warpspan_session_active())
+		return WARPSPAN_ERR_NOT_STARTED;
+	return warpspan_marks_add(text) ? 0 : WARPSPAN_ERR_NO_MEMORY;
+}
