@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program of nvcc 12 asks of its runtime: launches through cudaLaunchKernel, the forms of functions that 13 changed, and fat
-// binaries of CUDA 12's own. Linked with libcudart.so.12.  Usage: cuda12 FOLDER_OF_FATBINS
+// What a program of nvcc 12 asks of its runtime: launches through cudaLaunchKernel, the forms of functions that 13
+// changed, and fat binaries of CUDA 12's own. Linked with libcudart.so.12.  Usage: cuda12 FOLDER_OF_FATBINS
 #include "check.h"
 
 #include "../rt_12.h"
