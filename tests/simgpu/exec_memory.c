@@ -690,6 +690,18 @@ bool select_cvta(struct ptx_insn *insn)
 	return insn->types[0] == PTX_U64 && insn->n_spaces == 1;
 }
 
+/* Constants have no window of their own: they lie among the globals. */
+static bool is_constant(const struct sim_warp *warp, uint64_t address)
+{
+	const struct ptx_module *module = warp->frame->function->module;
+
+	for (uint32_t i = 0; i < module->n_symbols; i++)
+		if (module->symbols[i].kind == PTX_SYMBOL_CONST &&
+		    address - module->symbols[i].address < module->symbols[i].bytes)
+			return true;
+	return false;
+}
+
 static bool in_space(const struct sim_warp *warp, uint8_t space, uint64_t address)
 {
 	uint64_t segment = (address - warp->launch->device->memory.window) / SIM_SEGMENT_BYTES;
@@ -706,9 +718,9 @@ static bool in_space(const struct sim_warp *warp, uint8_t space, uint64_t addres
 	case PTX_M_PARAM:
 		return segment == 2;
 	case PTX_M_GLOBAL:
-		return segment > 2;
+		return segment > 2 && !is_constant(warp, address);
 	default:
-		return false; /* constants are reached through global addresses */
+		return segment > 2 && is_constant(warp, address);
 	}
 }
 
