@@ -122,8 +122,9 @@ static void compute_shuffle(const struct ptx_insn *insn, uint32_t mask, struct e
 		uint32_t source =
 			shuffle_source(insn->actions[0], lane, exchange->second[lane], exchange->third[lane], &inside);
 
-		/* Reading a lane that takes no part is undefined: it gives the lane's own value. */
-		exchange->result[lane] = exchange->value[mask >> source & 1 ? source : lane];
+		/* Reading a lane that takes no part is undefined. Devices give 0, and a well-known reduction counts on
+		 * it. */
+		exchange->result[lane] = mask >> source & 1 ? exchange->value[source] : 0;
 		if (inside)
 			exchange->result_predicate |= 1u << lane;
 	}
