@@ -572,3 +572,9 @@ CUresult impl_cuCtxSetSharedMemConfig(CUsharedconfig config)
 	return (unsigned int)config <= CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ? CUDA_SUCCESS
 										 : CUDA_ERROR_INVALID_VALUE;
 }
+
+/* No cache, nothing that persists in it. */
+CUresult impl_cuCtxResetPersistingL2Cache(void)
+{
+	return CUDA_SUCCESS;
+}

@@ -8,6 +8,7 @@
  */
 #include "capture.h"
 #include "driver.h"
+#include "unsupported.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -274,7 +275,8 @@ static CUresult call_unsupported(enum entry entry, const char *suffix)
 	if (result != CUDA_SUCCESS)
 		return result;
 	if (!atomic_exchange(&was_noted[entry], true))
-		driver_note("%s%s is not supported", entries[entry].symbol, suffix);
+		driver_note("%s%s is not supported: simgpu has %s", entries[entry].symbol, suffix,
+			    unsupported_area(entries[entry].symbol));
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 

@@ -477,9 +477,17 @@ static CUresult pointer_attribute(CUpointer_attribute attribute, CUdeviceptr ptr
 		break;
 	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
 	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
 		*(int *)data = 0;
 		break;
+	case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+		*(int *)data = CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
+		break;
+	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+		*(unsigned long long *)data = CU_MEM_HANDLE_TYPE_NONE;
+		break;
 	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+	case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
 		*(unsigned long long *)data = allocation->id;
 		break;
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
@@ -489,9 +497,11 @@ static CUresult pointer_attribute(CUpointer_attribute attribute, CUdeviceptr ptr
 		*(int *)data = allocation->context->device->ordinal;
 		break;
 	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+	case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
 		*(CUdeviceptr *)data = allocation->address;
 		break;
 	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+	case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
 		*(size_t *)data = allocation->bytes;
 		break;
 	case CU_POINTER_ATTRIBUTE_MAPPED:
@@ -534,6 +544,8 @@ static size_t pointer_attribute_bytes(CUpointer_attribute attribute)
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
 	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
 	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+	case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
 	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
 	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
 	case CU_POINTER_ATTRIBUTE_MAPPED:
@@ -541,6 +553,16 @@ static size_t pointer_attribute_bytes(CUpointer_attribute attribute)
 	default:
 		return sizeof(void *);
 	}
+}
+
+/* Every copy here ends before its call does, or in stream order: there is nothing to be told about that. */
+CUresult impl_cuPointerSetAttribute(const void *value, CUpointer_attribute attribute, CUdeviceptr ptr)
+{
+	struct allocation allocation;
+
+	if (!value || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || !pointer_find(ptr, &allocation))
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
 }
 
 /* Unlike the single question, an unknown pointer is answered with zeros (and device -2). */

@@ -310,6 +310,12 @@ cudaError_t impl_cudaDeviceSetSharedMemConfig(enum cudaSharedMemConfig config)
 	return (unsigned int)config <= cudaSharedMemBankSizeEightByte ? cudaSuccess : cudaErrorInvalidValue;
 }
 
+/* No cache, nothing that persists in it. */
+cudaError_t impl_cudaCtxResetPersistingL2Cache(void)
+{
+	return cudaSuccess;
+}
+
 /* --- entry points of the driver --------------------------------------------------------------- */
 
 cudaError_t impl_cudaGetDriverEntryPointByVersion(const char *symbol, void **funcPtr, unsigned int cudaVersion,

@@ -7,6 +7,7 @@
  * and that only takes notes. Callable from any thread.
  */
 #include "rt.h"
+#include "unsupported.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -195,7 +196,7 @@ static cudaError_t call_unsupported(enum entry entry, const char *symbol)
 	if (error != cudaSuccess)
 		return rt_leave(error);
 	if (!atomic_exchange(&was_noted[entry], true))
-		rt_note("%s is not supported", symbol);
+		rt_note("%s is not supported: simgpu has %s", symbol, unsupported_area(symbol));
 	return rt_leave(cudaErrorNotSupported);
 }
 
