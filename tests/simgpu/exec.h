@@ -152,6 +152,7 @@ struct sim_barrier {
 	uint32_t wanted;  /* threads; 0 = every warp of the block that still runs */
 	uint32_t waiting; /* warps of the block, a bit each */
 	uint64_t last_cycle;
+	uint8_t action;  /* of a reduction, which all must ask for; else PTX_M_NONE */
 	uint32_t n_true; /* of a reduction: threads whose predicate was true */
 	uint32_t n_threads;
 };

@@ -89,22 +89,70 @@ static void check_barrier(struct sim_block *block, struct sim_barrier *barrier)
 		release_barrier(block, barrier);
 }
 
+/* What a lane asks for. */
+struct barrier_request {
+	uint32_t id;
+	uint32_t count; /* of threads; 0 = all of the block */
+	uint8_t action; /* of a reduction */
+};
+
+/* Of a lane of the frame that the warp's bases are of. */
+static struct barrier_request request_of(const struct sim_warp *warp, const struct ptx_insn *insn, uint32_t lane)
+{
+	const struct ptx_operand *o = &insn->o[barrier_operand(insn)];
+
+	return (struct barrier_request){
+		.id = (uint32_t)read_lane(warp, &o[0], lane),
+		.count = o[1].kind == PTX_OPERAND_NONE ? 0 : (uint32_t)read_lane(warp, &o[1], lane),
+		.action = insn->actions[0] == PTX_M_RED ? insn->actions[1] : PTX_M_NONE,
+	};
+}
+
+/* All threads of a block, said so or counted, are as many. */
+static uint32_t threads_asked_for(const struct sim_block *block, uint32_t count)
+{
+	return count == 0 ? block->n_warps * SIM_LANES : count;
+}
+
+/* Those who meet at a barrier must agree on how many they are and on what they do; false after a fault. */
+static bool request_fits(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t lane,
+			 const struct barrier_request *request)
+{
+	const struct sim_barrier *barrier = &warp->block->barriers[request->id];
+	uint32_t count = threads_asked_for(warp->block, request->count);
+	uint32_t others = threads_asked_for(warp->block, barrier->wanted);
+
+	if (barrier->arrived == 0)
+		return true;
+	if (count != others)
+		warp_fault(warp, insn, lane, SIM_ILLEGAL_INSTRUCTION,
+			   "barrier %u for %u threads, where others wait for %u", request->id, count, others);
+	else if (barrier->action != request->action)
+		warp_fault(warp, insn, lane, SIM_ILLEGAL_INSTRUCTION,
+			   "barrier %u with a reduction, where others have another one or none", request->id);
+	else
+		return true;
+	return false;
+}
+
 /* The warp as a whole arrives. */
 static void arrive_at_barrier(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t lane, uint32_t true_lanes,
 			      uint32_t lanes)
 {
-	const struct ptx_operand *o = &insn->o[barrier_operand(insn)];
-	uint32_t id = (uint32_t)read_lane(warp, &o[0], lane);
-	uint32_t count = o[1].kind == PTX_OPERAND_NONE ? 0 : (uint32_t)read_lane(warp, &o[1], lane);
+	struct barrier_request request = request_of(warp, insn, lane);
+	uint32_t id = request.id, count = request.count;
 	struct sim_barrier *barrier;
 
 	if (id >= SIM_N_BARRIERS || count % SIM_LANES != 0 || count > SIM_MAX_THREADS_PER_BLOCK) {
 		warp_fault(warp, insn, lane, SIM_ILLEGAL_INSTRUCTION, "barrier %u for %u threads", id, count);
 		return;
 	}
+	if (!request_fits(warp, insn, lane, &request))
+		return;
 	barrier = &warp->block->barriers[id];
 	barrier->arrived += SIM_LANES;
 	barrier->wanted = count;
+	barrier->action = request.action;
 	barrier->n_true += (uint32_t)__builtin_popcount(true_lanes);
 	barrier->n_threads += (uint32_t)__builtin_popcount(lanes);
 	if (warp->cycle > barrier->last_cycle)
@@ -116,17 +164,65 @@ static void arrive_at_barrier(struct sim_warp *warp, const struct ptx_insn *insn
 	check_barrier(warp->block, barrier);
 }
 
-/* All living lanes have come: the warp arrives with what the lowest one asks for. */
+static void use_frame_of(struct sim_warp *warp, uint32_t lane)
+{
+	warp->bases[PTX_OPERAND_REG] = warp->lane_frame[lane]->registers;
+	warp->bases[PTX_OPERAND_CONST] = warp->lane_frame[lane]->function->constants;
+}
+
+/* Do all lanes stand at one instruction that names its barrier and count in numbers? */
+static bool plainly_agree(const struct sim_warp *warp, uint32_t first)
+{
+	const struct ptx_insn *insn = warp->parked_at[first];
+	const struct ptx_operand *o = &insn->o[barrier_operand(insn)];
+
+	FOR_EACH_LANE(lane, warp->parked_barrier)
+	{
+		if (warp->parked_at[lane] != insn)
+			return false;
+	}
+	return o[0].kind == PTX_OPERAND_CONST && o[1].kind != PTX_OPERAND_REG;
+}
+
+/* A warp comes to a barrier as a whole; its lanes must not be at different ones. False after a fault. */
+static bool lanes_agree(struct sim_warp *warp, uint32_t first)
+{
+	struct barrier_request request;
+
+	if (plainly_agree(warp, first))
+		return true;
+	use_frame_of(warp, first);
+	request = request_of(warp, warp->parked_at[first], first);
+	FOR_EACH_LANE(lane, warp->parked_barrier)
+	{
+		struct barrier_request other;
+
+		use_frame_of(warp, lane);
+		other = request_of(warp, warp->parked_at[lane], lane);
+		if (other.id == request.id && other.action == request.action &&
+		    threads_asked_for(warp->block, other.count) == threads_asked_for(warp->block, request.count))
+			continue;
+		warp_fault(warp, warp->parked_at[lane], lane, SIM_ILLEGAL_INSTRUCTION,
+			   "barrier %u for %u threads, where other lanes of the warp are at barrier %u for %u",
+			   other.id, threads_asked_for(warp->block, other.count), request.id,
+			   threads_asked_for(warp->block, request.count));
+		return false;
+	}
+	return true;
+}
+
+/* All living lanes have come: the warp arrives. */
 static void arrive_parked(struct sim_warp *warp)
 {
 	uint8_t *registers = warp->bases[PTX_OPERAND_REG], *constants = warp->bases[PTX_OPERAND_CONST];
 	uint32_t lane = first_lane(warp->parked_barrier);
 
-	warp->bases[PTX_OPERAND_REG] = warp->lane_frame[lane]->registers;
-	warp->bases[PTX_OPERAND_CONST] = warp->lane_frame[lane]->function->constants;
 	warp->events |= WARP_BLOCKED;
-	arrive_at_barrier(warp, warp->parked_at[lane], lane, warp->barrier_predicate & warp->parked_barrier,
-			  warp->parked_barrier);
+	if (lanes_agree(warp, lane)) {
+		use_frame_of(warp, lane);
+		arrive_at_barrier(warp, warp->parked_at[lane], lane, warp->barrier_predicate & warp->parked_barrier,
+				  warp->parked_barrier);
+	}
 	warp->bases[PTX_OPERAND_REG] = registers;
 	warp->bases[PTX_OPERAND_CONST] = constants;
 }

@@ -10,6 +10,7 @@
 #include "../rig.h"
 #include "conform.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -89,7 +90,29 @@ static uint32_t e5m2_code(int32_t value)
 	return f16_code(value) >> 8;
 }
 
+/* Integers up to 3 in e4m3. */
+static uint32_t e4m3_code(int32_t value)
+{
+	return (f16_code(value) >> 8 & 0x80) | (value == 0 ? 0 : (((f16_code(value) >> 7 & 0xff) - 64) & 0x7f));
+}
+
+static uint32_t nibble_code(int32_t value)
+{
+	return value & 15;
+}
+
 static const struct product products[] = {
+	{ "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%o0,%o1,%o2,%o3}, {%i0,%i1,%i2,%i3}, {%i4,%i5},"
+	  " {%i6,%i7,%i8,%i9};",
+	  32, 4, e4m3_code, false, SUM_F32 },
+	{ "mma.sync.aligned.m16n8k16.row.col.f16.e4m3.e4m3.f16 {%o0,%o1}, {%i0,%i1}, {%i4}, {%i6,%i7};", 16, 4,
+	  e4m3_code, false, SUM_F16 },
+	{ "mma.sync.aligned.m16n8k32.row.col.s32.s4.s4.s32 {%o0,%o1,%o2,%o3}, {%i0,%i1}, {%i4}, {%i6,%i7,%i8,%i9};", 32,
+	  8, nibble_code, false, SUM_S32 },
+	{ "mma.sync.aligned.m16n8k64.row.col.satfinite.s32.u4.u4.s32 {%o0,%o1,%o2,%o3}, {%i0,%i1,%i2,%i3}, {%i4,%i5},"
+	  " {%i6,%i7,%i8,%i9};",
+	  64, 8, nibble_code, true, SUM_S32 },
+
 	{ "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%o0,%o1,%o2,%o3}, {%i0,%i1}, {%i4}, {%i6,%i7,%i8,%i9};", 8,
 	  2, f16_code, false, SUM_F32 },
 	{ "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%o0,%o1,%o2,%o3}, {%i0,%i1,%i2,%i3}, {%i4,%i5},"
@@ -137,7 +160,7 @@ static uint32_t sum_column(uint32_t lane, uint32_t i)
 
 static void check_product(const struct product *product)
 {
-	int32_t a[16][32], b[32][8], c[16][8];
+	int32_t a[16][64], b[64][8], c[16][8];
 	static uint32_t in[16][32], out[16][32];
 	uint32_t n = product->per_register, bits = 32 / n;
 	bool f16_sum = product->sum == SUM_F16;
@@ -192,6 +215,192 @@ static void products_match(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(products) / sizeof(products[0]); i++)
 		check_product(&products[i]);
+}
+
+/* Bits: XOR or AND of a row with a column, counted; the words of a row lie like the registers of nibbles do. */
+static void products_of_bits_match(void **state)
+{
+	static const struct {
+		const char *body;
+		uint32_t rows, words; /* 32 bits each, of a row */
+		bool is_xor;
+	} forms[] = {
+		{ "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc {%o0,%o1}, {%i0}, {%i4}, {%i6,%i7};", 8, 4,
+		  true },
+		{ "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.and.popc {%o0,%o1}, {%i0}, {%i4}, {%i6,%i7};", 8, 4,
+		  false },
+		{ "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.and.popc {%o0,%o1,%o2,%o3}, {%i0,%i1}, {%i4},"
+		  " {%i6,%i7,%i8,%i9};",
+		  16, 4, false },
+		{ "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc {%o0,%o1,%o2,%o3}, {%i0,%i1,%i2,%i3}, "
+		  "{%i4,%i5},"
+		  " {%i6,%i7,%i8,%i9};",
+		  16, 8, true },
+	};
+	static uint32_t in[16][32], out[16][32];
+
+	(void)state;
+	for (size_t f = 0; f < sizeof(forms) / sizeof(forms[0]); f++) {
+		for (uint32_t i = 0; i < 16; i++)
+			for (uint32_t lane = 0; lane < 32; lane++)
+				in[i][lane] = (uint32_t)conform_random();
+		run_warp(forms[f].body, in, 16, out, forms[f].rows == 16 ? 4 : 2);
+		for (uint32_t row = 0; row < forms[f].rows; row++)
+			for (uint32_t column = 0; column < 8; column++) {
+				uint32_t lane = row % 8 * 4 + column / 2, i = (row >= 8 ? 2 : 0) + column % 2;
+				uint32_t wanted = in[6 + i][lane];
+
+				for (uint32_t w = 0; w < forms[f].words; w++) {
+					uint32_t pair = w / 4 * (forms[f].rows == 16 ? 2 : 1);
+					uint32_t a = in[pair + (row >= 8)][row % 8 * 4 + w % 4];
+					uint32_t b = in[4 + w / 4][column * 4 + w % 4];
+
+					wanted += (uint32_t)__builtin_popcount(forms[f].is_xor ? a ^ b : a & b);
+				}
+				if (out[i][lane] != wanted)
+					fail_msg("%s: row %u, column %u: %u, not %u", forms[f].body, row, column,
+						 out[i][lane], wanted);
+			}
+	}
+}
+
+/* f64: m rows and k columns of a, element by element in registers of 64 bits. Integers, so that any order will do; and
+ * one case in which only fused steps, smallest k first, give the sum. */
+static void products_of_doubles_match(void **state)
+{
+	static const uint32_t shapes[][2] = { { 8, 4 }, { 16, 4 }, { 16, 8 }, { 16, 16 } };
+
+	(void)state;
+	for (size_t s = 0; s < 4; s++) {
+		uint32_t m = shapes[s][0], k = shapes[s][1], n_a = m * k / 32, n_b = k * 8 / 32, n_c = m * 8 / 32;
+		struct sim_device *device = rig_device(NULL);
+		double a[16][16], b[16][8], c[16][8], in[16][32], out[4][32];
+		static char ptx[8192];
+		struct sim_module *module;
+		uint64_t params[4];
+
+		snprintf(ptx, sizeof(ptx),
+			 PTX_HEAD
+			 ".visible .entry k(.param .u64 from, .param .u64 to)\n{\n"
+			 ".reg .b64 %%rd<9>; .reg .b32 %%r<4>; .reg .f64 %%i<16>, %%o<4>;\n"
+			 "ld.param.u64 %%rd1, [from]; ld.param.u64 %%rd2, [to]; mov.u32 %%r1, %%tid.x;\n"
+			 "mul.wide.u32 %%rd3, %%r1, 8; add.u64 %%rd4, %%rd1, %%rd3; add.u64 %%rd2, %%rd2, %%rd3;\n");
+		for (uint32_t i = 0; i < n_a + n_b + n_c; i++)
+			snprintf(ptx + strlen(ptx), sizeof(ptx) - strlen(ptx), "ld.global.f64 %%i%u, [%%rd4+%u];\n", i,
+				 i * 256);
+		snprintf(ptx + strlen(ptx), sizeof(ptx) - strlen(ptx),
+			 "mma.sync.aligned.m%un8k%u.row.col.f64.f64.f64.f64 {", m, k);
+		for (uint32_t i = 0; i < 2 * n_c + n_a + n_b; i++) {
+			bool starts = i == n_c || i == n_c + n_a || i == n_c + n_a + n_b;
+
+			snprintf(ptx + strlen(ptx), sizeof(ptx) - strlen(ptx), "%s%s%u",
+				 starts   ? "}, {"
+				 : i == 0 ? ""
+					  : ", ",
+				 i < n_c ? "%o" : "%i", i < n_c ? i : i - n_c);
+		}
+		strcat(ptx, "};\n");
+		for (uint32_t i = 0; i < n_c; i++)
+			snprintf(ptx + strlen(ptx), sizeof(ptx) - strlen(ptx), "st.global.f64 [%%rd2+%u], %%o%u;\n",
+				 i * 256, i);
+		strcat(ptx, "ret;\n}\n");
+		for (uint32_t i = 0; i < 16; i++)
+			for (uint32_t j = 0; j < 16; j++) {
+				a[i][j] = (double)(conform_random() % 2000) - 1000;
+				b[i][j % 8] = (double)(conform_random() % 2000) - 1000;
+				c[i][j % 8] = (double)(conform_random() % 2000) - 1000;
+			}
+		/* 2^60 + 1 - 2^60 - 1 is 0 from the left when each step is rounded */
+		for (uint32_t j = 0; j < k; j++)
+			b[j][0] = 1;
+		c[0][0] = 0x1p60;
+		a[0][0] = 1;
+		a[0][1] = -0x1p60;
+		a[0][2] = 1;
+		for (uint32_t lane = 0; lane < 32; lane++) {
+			for (uint32_t i = 0; i < n_a; i++)
+				in[i][lane] =
+					a[lane / 4 + (m == 16 && i % 2 ? 8 : 0)][lane % 4 + (m == 16 ? i / 2 : i) * 4];
+			for (uint32_t i = 0; i < n_b; i++)
+				in[n_a + i][lane] = b[lane % 4 + i * 4][lane / 4];
+			for (uint32_t i = 0; i < n_c; i++)
+				in[n_a + n_b + i][lane] = c[sum_row(lane, i)][sum_column(lane, i)];
+		}
+		module = rig_load(device, ptx);
+		params[0] = rig_put(device, in, sizeof(in));
+		params[1] = rig_alloc(device, sizeof(out));
+		rig_run(device, module, 1, 32, params);
+		rig_get(device, out, params[1], sizeof(out));
+		for (uint32_t lane = 0; lane < 32; lane++)
+			for (uint32_t i = 0; i < n_c; i++) {
+				uint32_t row = sum_row(lane, i), column = sum_column(lane, i);
+				double wanted = c[row][column];
+
+				for (uint32_t j = 0; j < k; j++)
+					wanted = fma(a[row][j], b[j][column], wanted);
+				if (out[i][lane] != wanted)
+					fail_msg("m%uk%u: row %u, column %u: %g, not %g", m, k, row, column,
+						 out[i][lane], wanted);
+			}
+		sim_module_unload(module);
+		sim_device_destroy(device);
+	}
+}
+
+/* m8n8k4 of halves: four products at once, one for each four lanes and those sixteen further on. */
+static void quads_multiply(void **state)
+{
+	static const char *const layouts[] = { "row", "col" };
+
+	(void)state;
+	for (uint32_t form = 0; form < 8; form++) {
+		bool a_rows = form & 1, b_columns = form & 2, f32_sum = form & 4;
+		int32_t a[4][8][4], b[4][4][8], c[4][8][8];
+		static uint32_t in[16][32], out[8][32];
+		char text[256];
+
+		snprintf(text, sizeof(text),
+			 "mma.sync.aligned.m8n8k4.%s.%s.%s.f16.f16.%s {%%o0,%%o1,%%o2,%%o3%s}, {%%i0,%%i1}, "
+			 "{%%i4,%%i5}, {%%i6,%%i7,%%i8,%%i9%s};",
+			 layouts[!a_rows], layouts[b_columns], f32_sum ? "f32" : "f16", f32_sum ? "f32" : "f16",
+			 f32_sum ? ",%o4,%o5,%o6,%o7" : "", f32_sum ? ",%i10,%i11,%i12,%i13" : "");
+		memset(in, 0, sizeof(in));
+		for (uint32_t lane = 0; lane < 32; lane++) {
+			uint32_t quad = lane % 16 / 4, upper = lane >= 16 ? 4 : 0, own = lane % 4 + upper;
+
+			for (uint32_t i = 0; i < 4; i++) {
+				int32_t x = small_number(false), y = small_number(false);
+
+				a[quad][a_rows ? own : i + upper][a_rows ? i : lane % 4] = x;
+				b[quad][b_columns ? i : lane % 4][b_columns ? own : i + upper] = y;
+				in[i / 2][lane] |= f16_code(x) << (i % 2 * 16);
+				in[4 + i / 2][lane] |= f16_code(y) << (i % 2 * 16);
+			}
+			for (uint32_t i = 0; i < 8; i++) {
+				uint32_t row = f32_sum ? (lane & 1) + (i & 2) + upper : own;
+				uint32_t column = f32_sum ? (i & 4) + (lane & 2) + (i & 1) : i;
+				int32_t x = (int32_t)(conform_random() % 100);
+
+				c[quad][row][column] = x;
+				in[6 + (f32_sum ? i : i / 2)][lane] |=
+					f32_sum ? f32_code(x) : f16_code(x) << (i % 2 * 16);
+			}
+		}
+		run_warp(text, in, 16, out, f32_sum ? 8 : 4);
+		for (uint32_t lane = 0; lane < 32; lane++)
+			for (uint32_t i = 0; i < 8; i++) {
+				uint32_t quad = lane % 16 / 4, upper = lane >= 16 ? 4 : 0, own = lane % 4 + upper;
+				uint32_t row = f32_sum ? (lane & 1) + (i & 2) + upper : own;
+				uint32_t column = f32_sum ? (i & 4) + (lane & 2) + (i & 1) : i;
+				uint32_t got = f32_sum ? out[i][lane] : out[i / 2][lane] >> (i % 2 * 16) & 0xffff;
+				int32_t sum = c[quad][row][column];
+
+				for (uint32_t k = 0; k < 4; k++)
+					sum += a[quad][row][k] * b[quad][k][column];
+				if (got != (f32_sum ? f32_code(sum) : f16_code(sum)))
+					fail_msg("%s: lane %u, element %u: %x, not of %d", text, lane, i, got, sum);
+			}
+	}
 }
 
 /* The sum of an s8 product saturates only when it is told to. */
@@ -294,6 +503,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(products_match),
+		cmocka_unit_test(products_of_bits_match),
+		cmocka_unit_test(products_of_doubles_match),
+		cmocka_unit_test(quads_multiply),
 		cmocka_unit_test(integer_sums_wrap_or_saturate),
 		cmocka_unit_test(rows_are_dealt_out),
 		cmocka_unit_test(wmma_multiplies),
