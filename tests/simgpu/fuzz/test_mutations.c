@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_mutations.c - real PTX, damaged in the same thousand ways each time, is refused or runs; it breaks nothing.
+ * test_mutations.c - real PTX, damaged in the same thousands of ways each time, is refused or runs; it breaks nothing.
  *
  *   test_mutations FILE.ptx...
  */
@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define N_ROUNDS    600
-#define MAX_SECONDS 5 /* for slow machines and sanitizers */
+#define N_ROUNDS    4000
+#define MAX_SECONDS 9 /* for slow machines and sanitizers */
 #define MAX_BYTES   (1u << 20)
 
 static int n_files;
@@ -70,10 +70,12 @@ static size_t replace(char *text, size_t n, size_t room, size_t at, size_t lengt
 /* One small change; the new length. */
 static size_t mutate(char *text, size_t n, size_t room)
 {
-	static const char *const words[] = { "0",           "-1",     "0xffffffff", "4294967296", "%r1",     "%rd1",
-					     "%p1",         ".b8",    ".f64",       ".v4",        ".shared", ".local",
-					     ".param",      "{",      "}",          ";",          "ret;",    "@%p1",
-					     "bar.sync 0;", ".u16x2", "[%rd1+8]",   "mma.sync",   "call",    "exit;" };
+	static const char *const words[] = { "0",        "-1",          "0xffffffff", "4294967296",  "%r1",
+					     "%rd1",     "%p1",         ".b8",        ".f64",        ".v4",
+					     ".shared",  ".local",      ".param",     "{",           "}",
+					     ";",        "ret;",        "@%p1",       "bar.sync 0;", ".u16x2",
+					     "[%rd1+8]", "mma.sync",    "call",       "exit;",       ".b128",
+					     ".e2m1x2",  ".noComplete", ".m16n8k256", "{%r1, %r2}",  ".cp_mask" };
 	char copy[256];
 	size_t length, from_length, at = word_at(text, n, draw((uint32_t)n), &length);
 	size_t from = word_at(text, n, draw((uint32_t)n), &from_length);
@@ -119,7 +121,7 @@ static void damaged_ptx_breaks_nothing(void **state)
 		size_t n = read_text(files[rounds % (unsigned int)n_files], original, MAX_BYTES);
 
 		memcpy(text, original, n);
-		for (uint32_t i = rounds / (unsigned int)n_files % 6; i > 0; i--)
+		for (uint32_t i = rounds < (unsigned int)n_files ? 0 : 1 + draw(6); i > 0; i--)
 			n = mutate(text, n, 2 * MAX_BYTES);
 		LLVMFuzzerTestOneInput((const uint8_t *)text, n);
 	}

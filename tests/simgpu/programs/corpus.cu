@@ -113,7 +113,10 @@ __global__ void warps(int *o, int n)
 
 	o[i] += __shfl_xor_sync(-1, o[i], 3) + __ballot_sync(-1, i & 1) + __any_sync(-1, i) +
 		__shfl_down_sync(-1, i, 2);
-	o[i] += __match_any_sync(-1, i & 3) + __activemask() + __reduce_add_sync(-1, i);
+	o[i] += __match_any_sync(-1, i & 3) + __activemask();
+#if __CUDA_ARCH__ >= 800
+	o[i] += __reduce_add_sync(-1, i);
+#endif
 	o[i] += __match_all_sync(-1, i & 3, &all) + all;
 	__syncwarp();
 	o[i] += __syncthreads_count(i & 1) + __syncthreads_or(i & 2) + __syncthreads_and(n);
@@ -171,7 +174,9 @@ __global__ void arithmetic(int *o, unsigned long long *u, float *f, double *d, _
 	int i = threadIdx.x;
 
 	h[i] = __hadd(h[i], h[i + 1]) * h[i] + hexp(h[i]);
+#if __CUDA_ARCH__ >= 800
 	b[i] = __hfma(b[i], b[i + 1], b[i + 2]);
+#endif
 	h[i + 2] = __float2half(f[i]);
 	b[3] = __float2bfloat16(f[3]);
 	__half2 pair = __half2half2(h[0]);
