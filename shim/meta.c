@@ -110,16 +110,15 @@ static cJSON *command_line(void)
 	return words;
 }
 
-static cJSON *settings_object(void)
+/* What holds, wherever it comes from: environment, file, default. */
+static cJSON *settings_object(const struct warpspan_settings *settings)
 {
 	struct object object = begin();
+	char text[WARPSPAN_TEXT_BYTES];
 
-	for (unsigned i = 0; i < WARPSPAN_N_SETTINGS; i++) {
-		const char *text = warpspan_setting_get(&warpspan_setting_infos[i]);
-
-		if (text != NULL && warpspan_setting_valid(&warpspan_setting_infos[i], text))
+	for (unsigned i = 0; i < WARPSPAN_N_SETTINGS; i++)
+		if (warpspan_setting_text(settings, i, text, sizeof(text)))
 			put_text(&object, warpspan_setting_infos[i].name, text);
-	}
 	if (object.bad) {
 		cJSON_Delete(object.json);
 		return NULL;
@@ -156,7 +155,7 @@ void warpspan_meta_session(const struct warpspan_settings *settings, unsigned se
 	put_number(&object, "words_least", WARPSPAN_WORDS_LEAST);
 	put_number(&object, "words_enough", WARPSPAN_WORDS_ENOUGH);
 	put_number(&object, "words_most", WARPSPAN_WORDS_MOST);
-	put_item(&object, "settings", settings_object());
+	put_item(&object, "settings", settings_object(settings));
 	end(&object, "session");
 }
 

@@ -6,6 +6,8 @@
  */
 #include "settings.h"
 
+#include "settings_file.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -610,13 +612,12 @@ const struct warpspan_setting_info *warpspan_setting_nearest(const char *name)
 	return least <= strlen(short_name(nearest)) / 2 ? nearest : NULL;
 }
 
-/* "'64MB' is not valid (64K..32G); the nearest is 64M". */
-static void say_what_is_wrong(const struct warpspan_setting_info *info, const char *text, char *to, size_t bytes)
+void warpspan_setting_wrong(const struct warpspan_setting_info *info, const char *text, char *ret, size_t bytes)
 {
 	char nearest[64], shown[WARPSPAN_SHOWN_BYTES];
 	const bool near = warpspan_setting_nearest_value(info, text, nearest, sizeof(nearest));
 
-	(void)snprintf(to, bytes, "'%s' is not valid (%s)%s%s", warpspan_settings_shown(text, &shown), info->range,
+	(void)snprintf(ret, bytes, "'%s' is not valid (%s)%s%s", warpspan_settings_shown(text, &shown), info->range,
 		       near ? "; the nearest is " : "", near ? nearest : "");
 }
 
@@ -626,7 +627,7 @@ static void complain_value(const struct warpspan_setting_info *info, const char 
 {
 	char sentence[1024], wrong[512], used[128] = "the default";
 
-	say_what_is_wrong(info, text, wrong, sizeof(wrong));
+	warpspan_setting_wrong(info, text, wrong, sizeof(wrong));
 	(void)warpspan_setting_text(settings, (unsigned)(info - warpspan_setting_infos), used, sizeof(used));
 	(void)snprintf(sentence, sizeof(sentence), "%s=%s: using %s", info->name, wrong, used);
 	complain(context, sentence);
@@ -664,7 +665,7 @@ int warpspan_settings_set(struct warpspan_settings *settings, const char *assign
 		return -1;
 	}
 	if (value[0] == '\0' || !warpspan_setting_parse((unsigned)(info - warpspan_setting_infos), value, settings)) {
-		say_what_is_wrong(info, value, wrong, sizeof(wrong));
+		warpspan_setting_wrong(info, value, wrong, sizeof(wrong));
 		(void)snprintf(ret_error, bytes, "%s=%s", short_name(info), wrong);
 		return -1;
 	}
@@ -715,18 +716,27 @@ static void complain_names(warpspan_settings_complain *complain, void *context)
 	}
 }
 
+/* Sets it from the environment. What is absent, empty or bad leaves it as it is. */
+static void read_one(unsigned index, struct warpspan_settings *settings, warpspan_settings_complain *complain,
+		     void *context)
+{
+	const struct warpspan_setting_info *info = &warpspan_setting_infos[index];
+	const char *text = warpspan_setting_get(info);
+
+	if (text != NULL && text[0] != '\0' && !warpspan_setting_parse(index, text, settings) && complain != NULL)
+		complain_value(info, text, settings, complain, context);
+}
+
 void warpspan_settings_read(struct warpspan_settings *ret_settings, warpspan_settings_complain *complain, void *context)
 {
-	for (unsigned i = 0; i < WARPSPAN_N_SETTINGS; i++) {
-		const struct warpspan_setting_info *info = &warpspan_setting_infos[i];
-		const char *text = warpspan_setting_get(info);
-
-		(void)warpspan_setting_parse(i, info->default_text, ret_settings);
-		if (text == NULL || text[0] == '\0')
-			continue;
-		if (!warpspan_setting_parse(i, text, ret_settings) && complain != NULL)
-			complain_value(info, text, ret_settings, complain, context);
-	}
+	for (unsigned i = 0; i < WARPSPAN_N_SETTINGS; i++)
+		(void)warpspan_setting_parse(i, warpspan_setting_infos[i].default_text, ret_settings);
+	read_one(WARPSPAN_SETTING_INDEX_CONFIG, ret_settings, complain, context);
+	if (ret_settings->config[0] != '\0')
+		warpspan_settings_file_read(ret_settings->config, ret_settings, NULL, complain, context);
+	for (unsigned i = 0; i < WARPSPAN_N_SETTINGS; i++)
+		if (i != WARPSPAN_SETTING_INDEX_CONFIG)
+			read_one(i, ret_settings, complain, context);
 	if (complain != NULL && getauxval(AT_SECURE) == 0)
 		complain_names(complain, context);
 }

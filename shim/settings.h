@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * settings.h - the settings of settings.def, read from the environment.
+ * settings.h - the settings of settings.def, read from a file and from the environment.
  *
- * Depends on libc only, so that the `warpspan` command compiles the same file. Allocates nothing, prints nothing:
- * what is wrong with the environment goes to the caller's function.
+ * Depends on libc and cJSON only, so that the `warpspan` command compiles the same file. Prints nothing: what is wrong
+ * goes to the caller's function. Allocates only while it reads the file.
  */
 #ifndef WARPSPAN_SETTINGS_H
 #define WARPSPAN_SETTINGS_H
@@ -64,6 +64,7 @@ struct warpspan_settings {
 	int stop_signal;      /* 0: none */
 	int toggle_signal;    /* 0: none */
 	bool ctl;
+	char config[WARPSPAN_TEXT_BYTES]; /* path of the file of settings; "": none */
 };
 
 struct warpspan_setting_info {
@@ -92,8 +93,8 @@ typedef void warpspan_settings_complain(void *context, const char *text);
 #define WARPSPAN_WORD_CHARACTERS 64u
 unsigned warpspan_edit_distance(const char *a, const char *b);
 
-/* Fills *ret_settings from the environment; what is absent or bad gets its default. `complain` may be NULL. In a
- * program that runs with more rights than its caller the environment is not read at all. */
+/* Fills *ret_settings: the environment wins over the file WARPSPAN_CONFIG names, the file over the defaults. `complain`
+ * may be NULL. In a program that runs with more rights than its caller neither is read. */
 void warpspan_settings_read(struct warpspan_settings *ret_settings, warpspan_settings_complain *complain,
 			    void *context);
 
@@ -117,6 +118,9 @@ bool warpspan_setting_parse(unsigned index, const char *text, struct warpspan_se
 /* The beginning of a text from elsewhere, fit for a line on a terminal. */
 #define WARPSPAN_SHOWN_BYTES 65u
 const char *warpspan_settings_shown(const char *text, char (*ret)[WARPSPAN_SHOWN_BYTES]);
+
+/* "'64MB' is not valid (64K..32G); the nearest is 64M", for a value that is not good. */
+void warpspan_setting_wrong(const struct warpspan_setting_info *info, const char *text, char *ret, size_t bytes);
 
 /* Whether `text` is a good value for the setting. */
 bool warpspan_setting_valid(const struct warpspan_setting_info *info, const char *text);

@@ -8,6 +8,7 @@
  */
 #include "command.h"
 #include "settings.h"
+#include "settings_file.h"
 
 #include <ctype.h>
 #include <elf.h>
@@ -61,6 +62,43 @@ static void make_spec(const struct warpspan_setting_info *info, char name[NAME_B
 		spec->letter = name[0];
 		letters[strlen(letters)] = name[0];
 	}
+}
+
+/* --- the file of settings --------------------------------------------------------------------- */
+
+struct complaints {
+	const struct command *command;
+	unsigned n;
+};
+
+static void complain_about_file(void *context, const char *text)
+{
+	struct complaints *complaints = context;
+
+	complaints->n++;
+	complain(complaints->command, "%s", text);
+}
+
+/* Refuses a file with mistakes: the program would run with other settings than meant. Makes its path absolute: the
+ * program may change its folder before the library reads it. */
+static int check_file(const struct command *command)
+{
+	static struct warpspan_settings unused;
+	const struct warpspan_setting_info *info = &warpspan_setting_infos[WARPSPAN_SETTING_INDEX_CONFIG];
+	struct complaints complaints = { .command = command };
+	const char *file = warpspan_setting_get(info);
+	char path[PATH_MAX];
+
+	if (!file || !*file)
+		return EXIT_STATUS_OK;
+	warpspan_settings_file_read(file, &unused, NULL, complain_about_file, &complaints);
+	if (complaints.n)
+		return EXIT_STATUS_USAGE;
+	if (realpath(file, path) && setenv(info->name, path, 1) != 0) {
+		complain(command, "out of memory");
+		return EXIT_STATUS_CANNOT_START;
+	}
+	return EXIT_STATUS_OK;
 }
 
 /* --- the library ------------------------------------------------------------------------------ */
@@ -260,7 +298,9 @@ int command_run(const struct command *command, int argc, char **argv)
 	}
 	if (optind == argc)
 		return options_mistake(command, "run what? A command is missing");
-	int status = check_program(command, argv[optind]);
+	int status = check_file(command);
+	if (status == EXIT_STATUS_OK)
+		status = check_program(command, argv[optind]);
 	if (status == EXIT_STATUS_OK)
 		status = set_preload(command, library);
 	return status == EXIT_STATUS_OK ? become(command, argv + optind) : status;
