@@ -140,6 +140,19 @@ CUresult device_reach(struct device *device, struct device *peer, bool is_reachi
 /* A device's own pool, which lasts as long as it. */
 struct pool *pool_create_default(struct device *device);
 
+/* The whole of a call that asks one thing of what a handle names: `check` finds it, and `answer` says it of `subject`.
+ */
+#define ANSWER(subject_type, check, handle, ret_answer, answer) \
+	subject_type *subject;                                  \
+	CUresult result = check(handle, &subject);              \
+                                                                \
+	if (result != CUDA_SUCCESS)                             \
+		return result;                                  \
+	if (!(ret_answer))                                      \
+		return CUDA_ERROR_INVALID_VALUE;                \
+	*(ret_answer) = answer;                                 \
+	return CUDA_SUCCESS
+
 /* The driver's code for the engine's outcome. */
 CUresult result_of(enum sim_status status);
 

@@ -74,6 +74,11 @@ extern pthread_mutex_t graph_lock;
 CUresult graph_create(bool has_handles, struct graph **ret_graph);
 void graph_destroy(struct graph *graph);
 CUresult graph_clone(const struct graph *graph, bool has_handles, struct graph **ret_clone);
+/* What a program's handles name, or CUDA_ERROR_INVALID_VALUE (graph_api.c). */
+CUresult graph_check(CUgraph handle, struct graph **ret_graph);
+CUresult node_check(CUgraphNode handle, struct graph_node **ret_node);
+/* Such a graph cannot be cloned or be a child: its memory has one address. */
+bool graph_has_memory_nodes(const struct graph *graph);
 /* Without dependencies or content yet. */
 CUresult graph_add(struct graph *graph, CUgraphNodeType type, struct graph_node **ret_node);
 /* Takes the node and every edge from it away. */

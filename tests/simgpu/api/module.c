@@ -199,15 +199,7 @@ CUresult impl_cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *
 
 CUresult impl_cuModuleGetFunctionCount(unsigned int *count, CUmodule mod)
 {
-	struct module *module;
-	CUresult result = module_check(mod, &module);
-
-	if (result != CUDA_SUCCESS)
-		return result;
-	if (!count)
-		return CUDA_ERROR_INVALID_VALUE;
-	*count = (unsigned int)module->n_functions;
-	return CUDA_SUCCESS;
+	ANSWER(struct module, module_check, mod, count, (unsigned int)subject->n_functions);
 }
 
 CUresult impl_cuModuleEnumerateFunctions(CUfunction *functions, unsigned int numFunctions, CUmodule mod)
@@ -424,15 +416,7 @@ CUresult impl_cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const cha
 
 CUresult impl_cuLibraryGetKernelCount(unsigned int *count, CUlibrary lib)
 {
-	struct library *loaded;
-	CUresult result = library_check(lib, &loaded);
-
-	if (result != CUDA_SUCCESS)
-		return result;
-	if (!count)
-		return CUDA_ERROR_INVALID_VALUE;
-	*count = (unsigned int)loaded->n_kernels;
-	return CUDA_SUCCESS;
+	ANSWER(struct library, library_check, lib, count, (unsigned int)subject->n_kernels);
 }
 
 CUresult impl_cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKernels, CUlibrary lib)
@@ -540,28 +524,12 @@ CUresult impl_cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
 
 CUresult impl_cuKernelGetLibrary(CUlibrary *pLib, CUkernel kernel)
 {
-	struct kernel *known;
-	CUresult result = kernel_check(kernel, &known);
-
-	if (result != CUDA_SUCCESS)
-		return result;
-	if (!pLib)
-		return CUDA_ERROR_INVALID_VALUE;
-	*pLib = (CUlibrary)known->library;
-	return CUDA_SUCCESS;
+	ANSWER(struct kernel, kernel_check, kernel, pLib, (CUlibrary)subject->library);
 }
 
 CUresult impl_cuKernelGetName(const char **name, CUkernel hfunc)
 {
-	struct kernel *kernel;
-	CUresult result = kernel_check(hfunc, &kernel);
-
-	if (result != CUDA_SUCCESS)
-		return result;
-	if (!name)
-		return CUDA_ERROR_INVALID_VALUE;
-	*name = kernel->name;
-	return CUDA_SUCCESS;
+	ANSWER(struct kernel, kernel_check, hfunc, name, subject->name);
 }
 
 static CUresult param_info(const struct sim_function *function, size_t index, size_t *ret_offset, size_t *ret_bytes)
@@ -741,6 +709,11 @@ CUresult impl_cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdev
 
 /* --- functions -------------------------------------------------------------------------------- */
 
+static CUresult function_current(CUfunction handle, struct function **ret_function)
+{
+	return function_resolve(handle, context_gated(), ret_function);
+}
+
 CUresult impl_cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
 {
 	struct function *function;
@@ -756,21 +729,13 @@ CUresult impl_cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
 
 CUresult impl_cuFuncGetName(const char **name, CUfunction hfunc)
 {
-	struct function *function;
-	CUresult result = function_resolve(hfunc, context_gated(), &function);
-
-	if (result != CUDA_SUCCESS)
-		return result;
-	if (!name)
-		return CUDA_ERROR_INVALID_VALUE;
-	*name = function->info.name;
-	return CUDA_SUCCESS;
+	ANSWER(struct function, function_current, hfunc, name, subject->info.name);
 }
 
 CUresult impl_cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
 {
 	struct function *function;
-	CUresult result = function_resolve(func, context_gated(), &function);
+	CUresult result = function_current(func, &function);
 
 	return result == CUDA_SUCCESS ? param_info(function->sim, paramIndex, paramOffset, paramSize) : result;
 }
@@ -778,7 +743,7 @@ CUresult impl_cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *par
 CUresult impl_cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
 {
 	struct function *function;
-	CUresult result = function_resolve(hfunc, context_gated(), &function);
+	CUresult result = function_current(hfunc, &function);
 
 	if (result != CUDA_SUCCESS)
 		return result;
@@ -798,7 +763,7 @@ CUresult impl_cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunctio
 CUresult impl_cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value)
 {
 	struct function *function;
-	CUresult result = function_resolve(hfunc, context_gated(), &function);
+	CUresult result = function_current(hfunc, &function);
 
 	if (result != CUDA_SUCCESS)
 		return result;
@@ -810,32 +775,25 @@ CUresult impl_cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)
 {
 	struct function *function;
 
-	return function_resolve(hfunc, context_gated(), &function);
+	return function_current(hfunc, &function);
 }
 
 CUresult impl_cuFuncLoad(CUfunction function)
 {
 	struct function *loaded;
 
-	return function_resolve(function, context_gated(), &loaded);
+	return function_current(function, &loaded);
 }
 
 CUresult impl_cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config)
 {
 	struct function *function;
-	CUresult result = function_resolve(hfunc, context_gated(), &function);
+	CUresult result = function_current(hfunc, &function);
 
 	return result == CUDA_SUCCESS ? impl_cuCtxSetSharedMemConfig(config) : result;
 }
 
 CUresult impl_cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
 {
-	CUresult result = impl_cuFuncLoad(function);
-
-	if (result != CUDA_SUCCESS)
-		return result;
-	if (!state)
-		return CUDA_ERROR_INVALID_VALUE;
-	*state = CU_FUNCTION_LOADING_STATE_LOADED;
-	return CUDA_SUCCESS;
+	ANSWER(struct function, function_current, function, state, CU_FUNCTION_LOADING_STATE_LOADED);
 }

@@ -12,6 +12,19 @@
 
 /* --- streams ---------------------------------------------------------------------------------- */
 
+static CUresult stream_find(CUstream handle, struct stream **ret_stream)
+{
+	return stream_resolve(handle, context_gated(), ret_stream);
+}
+
+/* For what may not be asked of a stream that takes part in a capture. */
+static CUresult stream_find_uncaptured(CUstream handle, struct stream **ret_stream)
+{
+	CUresult result = stream_find(handle, ret_stream);
+
+	return result == CUDA_SUCCESS ? capture_refuse(*ret_stream) : result;
+}
+
 CUresult impl_cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
 {
 	struct stream *stream;
@@ -47,60 +60,22 @@ CUresult impl_cuStreamDestroy_v2(CUstream hStream)
 
 CUresult impl_cuStreamGetPriority(CUstream hStream, int *priority)
 {
-	struct stream *stream;
-	CUresult result = stream_resolve(hStream, context_gated(), &stream);
-
-	if (result != CUDA_SUCCESS)
-		return result;
-	if (!priority)
-		return CUDA_ERROR_INVALID_VALUE;
-	*priority = stream->priority;
-	return CUDA_SUCCESS;
+	ANSWER(struct stream, stream_find, hStream, priority, subject->priority);
 }
 
 CUresult impl_cuStreamGetFlags(CUstream hStream, unsigned int *flags)
 {
-	struct stream *stream;
-	CUresult result = stream_resolve(hStream, context_gated(), &stream);
-
-	if (result != CUDA_SUCCESS)
-		return result;
-	if (!flags)
-		return CUDA_ERROR_INVALID_VALUE;
-	*flags = stream->flags;
-	return CUDA_SUCCESS;
+	ANSWER(struct stream, stream_find, hStream, flags, subject->flags);
 }
 
 CUresult impl_cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 {
-	struct stream *stream;
-	CUresult result = stream_resolve(hStream, context_gated(), &stream);
-
-	if (result != CUDA_SUCCESS)
-		return result;
-	if (!streamId)
-		return CUDA_ERROR_INVALID_VALUE;
-	result = capture_refuse(stream);
-	if (result != CUDA_SUCCESS)
-		return result;
-	*streamId = stream->id;
-	return CUDA_SUCCESS;
+	ANSWER(struct stream, stream_find_uncaptured, hStream, streamId, subject->id);
 }
 
 CUresult impl_cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 {
-	struct stream *stream;
-	CUresult result = stream_resolve(hStream, context_gated(), &stream);
-
-	if (result != CUDA_SUCCESS)
-		return result;
-	if (!pctx)
-		return CUDA_ERROR_INVALID_VALUE;
-	result = capture_refuse(stream);
-	if (result != CUDA_SUCCESS)
-		return result;
-	*pctx = (CUcontext)stream->context;
-	return CUDA_SUCCESS;
+	ANSWER(struct stream, stream_find_uncaptured, hStream, pctx, (CUcontext)subject->context);
 }
 
 CUresult impl_cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
@@ -114,37 +89,22 @@ CUresult impl_cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *p
 
 CUresult impl_cuStreamGetDevice(CUstream hStream, CUdevice *device)
 {
-	struct stream *stream;
-	CUresult result = stream_resolve(hStream, context_gated(), &stream);
-
-	if (result != CUDA_SUCCESS)
-		return result;
-	if (!device)
-		return CUDA_ERROR_INVALID_VALUE;
-	result = capture_refuse(stream);
-	if (result != CUDA_SUCCESS)
-		return result;
-	*device = stream->context->device->ordinal;
-	return CUDA_SUCCESS;
+	ANSWER(struct stream, stream_find_uncaptured, hStream, device, subject->context->device->ordinal);
 }
 
 CUresult impl_cuStreamQuery(CUstream hStream)
 {
 	struct stream *stream;
-	CUresult result = stream_resolve(hStream, context_gated(), &stream);
+	CUresult result = stream_find_uncaptured(hStream, &stream);
 
-	if (result == CUDA_SUCCESS)
-		result = capture_refuse(stream);
 	return result == CUDA_SUCCESS ? stream_query(stream) : result;
 }
 
 CUresult impl_cuStreamSynchronize(CUstream hStream)
 {
 	struct stream *stream;
-	CUresult result = stream_resolve(hStream, context_gated(), &stream);
+	CUresult result = stream_find_uncaptured(hStream, &stream);
 
-	if (result == CUDA_SUCCESS)
-		result = capture_refuse(stream);
 	return result == CUDA_SUCCESS ? stream_wait(stream) : result;
 }
 
@@ -160,7 +120,7 @@ static bool is_stream_attribute(CUstreamAttrID attr)
 CUresult impl_cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *param)
 {
 	struct stream *stream;
-	CUresult result = stream_resolve(hStream, context_gated(), &stream);
+	CUresult result = stream_find(hStream, &stream);
 
 	if (result != CUDA_SUCCESS)
 		return result;
@@ -175,7 +135,7 @@ CUresult impl_cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr, const 
 CUresult impl_cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue *value)
 {
 	struct stream *stream;
-	CUresult result = stream_resolve(hStream, context_gated(), &stream);
+	CUresult result = stream_find(hStream, &stream);
 
 	if (result != CUDA_SUCCESS)
 		return result;
@@ -367,11 +327,12 @@ CUresult impl_cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int F
 	return result;
 }
 
-CUresult impl_cuEventQuery(CUevent hEvent)
+/* An event that was never recorded is over. */
+static CUresult event_ask(CUevent handle, CUresult (*ask)(struct op *op))
 {
 	struct event *event;
 	struct op *op;
-	CUresult result = event_check(hEvent, &event);
+	CUresult result = event_check(handle, &event);
 
 	if (result == CUDA_SUCCESS)
 		result = capture_refuse_event(event);
@@ -380,27 +341,19 @@ CUresult impl_cuEventQuery(CUevent hEvent)
 	op = event_op(event);
 	if (!op)
 		return CUDA_SUCCESS;
-	result = op_query(op);
+	result = ask(op);
 	op_unref(op);
 	return result;
 }
 
+CUresult impl_cuEventQuery(CUevent hEvent)
+{
+	return event_ask(hEvent, op_query);
+}
+
 CUresult impl_cuEventSynchronize(CUevent hEvent)
 {
-	struct event *event;
-	struct op *op;
-	CUresult result = event_check(hEvent, &event);
-
-	if (result == CUDA_SUCCESS)
-		result = capture_refuse_event(event);
-	if (result != CUDA_SUCCESS)
-		return result;
-	op = event_op(event);
-	if (!op)
-		return CUDA_SUCCESS;
-	result = op_wait(op);
-	op_unref(op);
-	return result;
+	return event_ask(hEvent, op_wait);
 }
 
 /* Simulated time. The calling thread's virtual time does not move: it only asks. */
