@@ -14,9 +14,8 @@
 #define OUT_OF_THE_WAY 600
 #define FIRST_FREE     3
 
-int descriptor_open(const char *path, int flags, mode_t mode)
+int descriptor_lift(int low)
 {
-	const int low = open(path, flags | O_CLOEXEC, mode);
 	int saved_errno, high;
 
 	if (low < 0)
@@ -30,6 +29,11 @@ int descriptor_open(const char *path, int flags, mode_t mode)
 	(void)close(low);
 	errno = saved_errno;
 	return high;
+}
+
+int descriptor_open(const char *path, int flags, mode_t mode)
+{
+	return descriptor_lift(open(path, flags | O_CLOEXEC, mode));
 }
 
 bool descriptor_identity(int fd, struct file_identity *ret_identity)

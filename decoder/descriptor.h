@@ -22,6 +22,10 @@ struct file_identity {
 /* open() with O_CLOEXEC, at a descriptor from 3 on, as a rule far above. The caller closes it. -1: errno says why. */
 int descriptor_open(const char *path, int flags, mode_t mode);
 
+/* Moves a descriptor to where descriptor_open() puts its own. -1, like any other negative number, stays. The old number
+ * is closed; -1: errno says why. */
+int descriptor_lift(int low);
+
 /* What the descriptor refers to now; false: it is closed. errno is kept. */
 bool descriptor_identity(int fd, struct file_identity *ret_identity);
 /* Whether it still refers to this file. errno is kept. */

@@ -72,20 +72,32 @@ static int write_all(int fd, struct iovec *parts, int n_parts)
 	return 0;
 }
 
-static int create(const char *path, struct warpspan_writer **ret_writer, struct warpspan_error *error)
+/* A new, empty file. */
+static int open_new(const char *path, struct warpspan_writer **ret_writer, struct warpspan_error *error)
 {
 	const size_t path_bytes = strlen(path) + 1;
 	struct warpspan_writer *writer = calloc(1, sizeof(*writer) + path_bytes);
 	if (writer == NULL)
 		return error_no_memory(error);
 	memcpy(writer->path, path, path_bytes);
-	writer->fd = descriptor_open(path, O_WRONLY | O_CREAT | O_EXCL, 0644);
+	writer->fd = descriptor_open(path, O_RDWR | O_CREAT | O_EXCL, 0644); /* read by writer_copy() */
 	if (writer->fd < 0) {
 		const int system_errno = errno;
 		free(writer);
 		return error_set(error, WARPSPAN_IO, system_errno, WARPSPAN_NO_OFFSET, "'%.300s': cannot create: %s",
 				 path, strerror(system_errno));
 	}
+	(void)descriptor_identity(writer->fd, &writer->identity);
+	*ret_writer = writer;
+	return WARPSPAN_OK;
+}
+
+static int create(const char *path, struct warpspan_writer **ret_writer, struct warpspan_error *error)
+{
+	struct warpspan_writer *writer;
+	const int result = open_new(path, &writer, error);
+	if (result < 0)
+		return result;
 	struct warpspan_file_header header = {
 		.magic = WARPSPAN_CTX_MAGIC,
 		.version = WARPSPAN_FORMAT_VERSION,
@@ -94,7 +106,6 @@ static int create(const char *path, struct warpspan_writer **ret_writer, struct 
 		.segment_bytes = sizeof(struct warpspan_segment),
 		.launch_bytes = sizeof(struct warpspan_launch),
 	};
-	(void)descriptor_identity(writer->fd, &writer->identity);
 	header.crc32c = crc32c(0, &header, offsetof(struct warpspan_file_header, crc32c));
 	struct iovec part = { &header, sizeof(header) };
 	const int system_errno = write_all(writer->fd, &part, 1);
@@ -114,6 +125,60 @@ int warpspan_writer_create(const char *path, struct warpspan_writer **ret_writer
 {
 	const int saved_errno = errno;
 	const int result = create(path, ret_writer, error);
+	errno = saved_errno;
+	return result;
+}
+
+/* Appends the first `bytes` of `from` to `to`. 0 or an errno. */
+static int copy_bytes(int from, int to, uint64_t bytes)
+{
+	char buffer[65536];
+	for (uint64_t at = 0; at < bytes;) {
+		const uint64_t left = bytes - at;
+		const ssize_t n = pread(from, buffer, left < sizeof(buffer) ? (size_t)left : sizeof(buffer), (off_t)at);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? errno : EIO;
+		const int system_errno = write_all(to, &(struct iovec){ buffer, (size_t)n }, 1);
+		if (system_errno != 0)
+			return system_errno;
+		at += (uint64_t)n;
+	}
+	return 0;
+}
+
+static int copy(const struct warpspan_writer *writer, const char *path, struct warpspan_writer **ret_copy,
+		struct warpspan_error *error)
+{
+	struct warpspan_writer *made;
+	if (!descriptor_is(writer->fd, &writer->identity))
+		return error_set(error, WARPSPAN_IO, EBADF, WARPSPAN_NO_OFFSET,
+				 "'%.300s': the program closed this file's descriptor", writer->path);
+	const int result = open_new(path, &made, error);
+	if (result < 0)
+		return result;
+	const int system_errno = copy_bytes(writer->fd, made->fd, writer->bytes);
+	if (system_errno != 0) {
+		error_set(error, WARPSPAN_IO, system_errno, WARPSPAN_NO_OFFSET, "'%.300s': cannot copy to '%.120s': %s",
+			  writer->path, path, strerror(system_errno));
+		unlink(path);
+		warpspan_writer_close(made);
+		return WARPSPAN_IO;
+	}
+	made->bytes = writer->bytes;
+	made->sequence = writer->sequence;
+	made->n_segments = writer->n_segments;
+	made->n_launches = writer->n_launches;
+	*ret_copy = made;
+	return WARPSPAN_OK;
+}
+
+int warpspan_writer_copy(const struct warpspan_writer *writer, const char *path, struct warpspan_writer **ret_copy,
+			 struct warpspan_error *error)
+{
+	const int saved_errno = errno;
+	const int result = copy(writer, path, ret_copy, error);
 	errno = saved_errno;
 	return result;
 }

@@ -34,6 +34,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -112,6 +113,8 @@ static uint64_t closed_ns;    /* ... and launches from then on are not its own .
 static uint64_t close_at_ns;  /* ... and it waits for kernels up to then */
 static struct warpspan_origin closed_by;
 static bool running, quit_asked;
+static enum { SNAPSHOT_NONE, SNAPSHOT_ASKED, SNAPSHOT_DONE, SNAPSHOT_FAILED } snapshot;
+static char snapshot_path[WARPSPAN_TEXT_BYTES], snapshot_reason[WARPSPAN_REASON_BYTES];
 static struct warpspan_context *inside; /* the context the collector is in */
 
 static pthread_t thread;
@@ -192,6 +195,36 @@ bool warpspan_collector_flush(uint64_t patience_ns)
 	done = flushes_done >= ticket || !running;
 	pthread_mutex_unlock(&lock);
 	return done;
+}
+
+int warpspan_collector_snapshot(uint64_t patience_ns, char (*ret_path)[WARPSPAN_TEXT_BYTES],
+				char (*ret_reason)[WARPSPAN_REASON_BYTES])
+{
+	static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+	const struct timespec deadline = warpspan_deadline(patience_ns);
+	int result = WARPSPAN_ERR_OUTPUT;
+
+	pthread_mutex_lock(&one_at_a_time);
+	pthread_mutex_lock(&lock);
+	snapshot = opened != 0 ? SNAPSHOT_ASKED : SNAPSHOT_NONE;
+	pthread_mutex_unlock(&lock);
+	ring();
+	pthread_mutex_lock(&lock);
+	while (snapshot == SNAPSHOT_ASKED && opened != 0 && wait_change(&deadline))
+		;
+	if (snapshot == SNAPSHOT_DONE) {
+		memcpy(*ret_path, snapshot_path, sizeof(*ret_path));
+		result = 0;
+	} else if (snapshot == SNAPSHOT_FAILED) {
+		memcpy(*ret_reason, snapshot_reason, sizeof(*ret_reason));
+	} else {
+		result = opened == 0 ? WARPSPAN_ERR_NOT_STARTED : WARPSPAN_ERR_DRAINING;
+		(void)snprintf(*ret_reason, sizeof(*ret_reason), "%s", warpspan_strerror(result));
+	}
+	snapshot = SNAPSHOT_NONE;
+	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&one_at_a_time);
+	return result;
 }
 
 void warpspan_collector_suspend(struct warpspan_context *context)
@@ -313,6 +346,14 @@ static CUresult resume_one(struct warpspan_context *context, void *argument)
 	return error;
 }
 
+/* Which kernels the session names. */
+static void judge_all(void)
+{
+	for (struct warpspan_kernel *kernel = NULL; (kernel = warpspan_registry_next_kernel(kernel)) != NULL;)
+		atomic_store_explicit(&kernel->selected, warpspan_session_selects(kernel->demangled),
+				      memory_order_relaxed);
+}
+
 /* Modules that were seen but do not record, those of graphs above all: their next launch may not come by us. */
 static void attach_known(void)
 {
@@ -354,6 +395,7 @@ static unsigned begin_session(void)
 	warpspan_recent_take(begin_ns);
 	if (settings != NULL && warpspan_session_awake()) {
 		warpspan_session_settings(settings);
+		judge_all();
 		in_each_context(resume_one, settings);
 		attach_known();
 	}
@@ -364,6 +406,37 @@ static unsigned begin_session(void)
 	pthread_cond_broadcast(&changed);
 	pthread_mutex_unlock(&lock);
 	return session;
+}
+
+static CUresult peek_one(struct warpspan_context *context, void *argument)
+{
+	(void)argument;
+	return warpspan_drain_peek(context);
+}
+
+/* Everything closed is in the capture. */
+static void take_snapshot(void)
+{
+	static char path[WARPSPAN_TEXT_BYTES], reason[WARPSPAN_REASON_BYTES];
+	bool asked, good;
+
+	pthread_mutex_lock(&lock);
+	asked = snapshot == SNAPSHOT_ASKED;
+	pthread_mutex_unlock(&lock);
+	if (!asked)
+		return;
+	warpspan_meta_counters();
+	good = warpspan_output_snapshot_begin(&path, &reason);
+	if (good) {
+		in_each_context(peek_one, NULL);
+		good = warpspan_output_snapshot_end(&reason);
+	}
+	pthread_mutex_lock(&lock);
+	snapshot = good ? SNAPSHOT_DONE : SNAPSHOT_FAILED;
+	memcpy(snapshot_path, path, sizeof(path));
+	memcpy(snapshot_reason, reason, sizeof(reason));
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
 }
 
 /* --- the end of a session --------------------------------------------------------------------- */
@@ -457,7 +530,7 @@ static void end_session(unsigned session, bool kernels_running)
 	by = closed_by;
 	end_ns = closed_ns;
 	pthread_mutex_unlock(&lock);
-	warpspan_meta_end(&by, end_ns);
+	warpspan_meta_end(&by, end_ns, !kernels_running);
 	warpspan_meta_counters();
 	warpspan_output_finish();
 	pthread_mutex_lock(&lock);
@@ -536,6 +609,7 @@ static struct turn record(unsigned session, uint64_t *counters_ns)
 	}
 	turn.found = drain_all(WARPSPAN_DRAIN_CLOSED);
 	write_counters(counters_ns, false);
+	take_snapshot();
 	if (warpspan_output_failed() && !closing)
 		give_up_session();
 	pthread_mutex_lock(&lock);

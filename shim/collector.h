@@ -8,6 +8,7 @@
 #ifndef WARPSPAN_COLLECTOR_H
 #define WARPSPAN_COLLECTOR_H
 
+#include "output.h"
 #include "registry.h"
 #include "session.h"
 
@@ -38,6 +39,11 @@ void warpspan_collector_nudge(void);
 
 /* Waits until everything that was closed when this was called is in the capture, at most `patience_ns`. */
 bool warpspan_collector_flush(uint64_t patience_ns);
+
+/* Writes all there is now, open segments as well, to a copy of the capture, whose path *ret_path receives; the session
+ * goes on. 0 or a WARPSPAN_ERR_*, with *ret_reason. One at a time; any thread. */
+int warpspan_collector_snapshot(uint64_t patience_ns, char (*ret_path)[WARPSPAN_TEXT_BYTES],
+				char (*ret_reason)[WARPSPAN_REASON_BYTES]);
 
 /* The collector leaves this context alone, until as many resumes. Returns when it is out of it. */
 void warpspan_collector_suspend(struct warpspan_context *context);

@@ -44,6 +44,9 @@
 
 static struct warpspan_drain_totals totals;
 
+/* What is written goes into a copy: nothing is counted, and everything is still to be written. */
+static bool peeking;
+
 /* --- the chunk of segments being gathered ----------------------------------------------------- */
 
 static struct {
@@ -115,9 +118,10 @@ static void flush(struct warpspan_context *context)
 
 	if (chunk.used == 0)
 		return;
-	warpspan_drain_host(false);
-	warpspan_sites_write_all(context, context->arenas->stream);
-	if (warpspan_output_append(WARPSPAN_CHUNK_SEGMENTS, &part, 1)) {
+	if (!peeking)
+		warpspan_drain_host(false);
+	warpspan_sites_write_all(context, context->arenas->stream, peeking);
+	if (warpspan_output_append(WARPSPAN_CHUNK_SEGMENTS, &part, 1) && !peeking) {
 		totals.segments += chunk.n_segments;
 		totals.records += chunk.n_records;
 	}
@@ -190,6 +194,8 @@ static uint32_t scan(struct warpspan_module *module, const struct warpspan_recor
 /* A kernel of the program has destroyed `n` segments, or more. */
 static void note_overwritten(uint64_t n)
 {
+	if (peeking)
+		return;
 	warpspan_count(WARPSPAN_COUNTER_overwritten, n);
 	warpspan_log_once(WARPSPAN_LOG_WARN, "the memory of the records was overwritten, by a kernel that writes out "
 					     "of bounds; the records it hit are lost");
@@ -206,7 +212,7 @@ static void emit(struct warpspan_context *context, const unsigned char *bytes, b
 
 	memcpy(segment, bytes, sizeof(*segment));
 	if (warpspan_filter_active() && !warpspan_filter_keeps(segment)) {
-		warpspan_count(WARPSPAN_COUNTER_segments_filtered, 1);
+		warpspan_count(WARPSPAN_COUNTER_segments_filtered, !peeking);
 		return;
 	}
 	segment->state = closed ? WARPSPAN_SEGMENT_CLOSED : WARPSPAN_SEGMENT_OPEN;
@@ -222,7 +228,7 @@ static void emit(struct warpspan_context *context, const unsigned char *bytes, b
 	n_records = scan(module, records, words, !closed, &words);
 	stored.stored_words = words;
 	if (!reserve(sizeof(stored) + (size_t)words * WARPSPAN_WORD_BYTES)) {
-		warpspan_count(WARPSPAN_COUNTER_segments_dropped, 1);
+		warpspan_count(WARPSPAN_COUNTER_segments_dropped, !peeking);
 		return;
 	}
 	memcpy(chunk.bytes + chunk.used, &stored, sizeof(stored));
@@ -231,10 +237,10 @@ static void emit(struct warpspan_context *context, const unsigned char *bytes, b
 	chunk.used += (size_t)words * WARPSPAN_WORD_BYTES;
 	chunk.n_segments++;
 	chunk.n_records += n_records;
-	totals.warps++;
+	totals.warps += !peeking;
 	if (closed && segment->words > totals.most_words)
 		totals.most_words = segment->words;
-	if (closed && segment->records > n_records) {
+	if (closed && segment->records > n_records && !peeking) {
 		totals.lost_records += segment->records - n_records;
 		totals.lost_warps++;
 	}
@@ -295,7 +301,7 @@ static CUresult settle(const struct walk *walk, uint64_t window, size_t bytes, s
 		if (result != CUDA_SUCCESS)
 			return result;
 	}
-	if (warpspan_filter_active())
+	if (warpspan_filter_active() && !peeking)
 		warpspan_drain_host(false);
 	for (size_t i = first; i < end; i++) {
 		const struct warpspan_pending now = pending[i];
@@ -305,9 +311,10 @@ static CUresult settle(const struct walk *walk, uint64_t window, size_t bytes, s
 
 		if (!intact(segment, &now))
 			note_overwritten(1);
-		else if (closed ? segment->state != WARPSPAN_SEGMENT_VOID : walk->mode == WARPSPAN_DRAIN_ALL)
+		else if (closed ? segment->state != WARPSPAN_SEGMENT_VOID :
+				  walk->mode == WARPSPAN_DRAIN_ALL || peeking)
 			emit(walk->context, (const unsigned char *)segment, closed);
-		else if (!closed)
+		if (peeking || (!closed && walk->mode != WARPSPAN_DRAIN_ALL && intact(segment, &now)))
 			pending[to + kept++] = now;
 	}
 	*ret_kept = kept;
@@ -549,7 +556,7 @@ static CUresult write_losses(struct warpspan_context *context)
 
 		if (module != NULL) {
 			warpspan_sites_note(module, (uint32_t)now->key);
-			warpspan_sites_write(module, arenas->stream);
+			warpspan_sites_write(module, arenas->stream, false);
 		}
 		totals.lost_records += now->records - before->records;
 		totals.lost_warps += now->warps - before->warps;
@@ -626,6 +633,27 @@ void warpspan_drain_begin(void)
 	chunk.used = 0;
 	chunk.n_segments = 0;
 	chunk.n_records = 0;
+}
+
+CUresult warpspan_drain_peek(struct warpspan_context *context)
+{
+	CUresult result = CUDA_SUCCESS;
+
+	peeking = true;
+	for (unsigned i = 0; i < WARPSPAN_N_ARENAS && result == CUDA_SUCCESS; i++) {
+		const struct walk walk = {
+			.context = context,
+			.arenas = context->arenas,
+			.side = &context->arenas->side[i],
+			.mode = WARPSPAN_DRAIN_CLOSED,
+		};
+
+		if (walk.side->state != WARPSPAN_ARENA_EMPTY)
+			result = settle_pending(&walk);
+	}
+	flush(context);
+	peeking = false;
+	return result;
 }
 
 struct warpspan_drain_totals warpspan_drain_totals(void)

@@ -31,6 +31,10 @@ struct warpspan_drain_result {
  * of our own a segment is left out and counted. What cannot be written is output.h's to say. */
 struct warpspan_drain_result warpspan_drain_context(struct warpspan_context *context, enum warpspan_drain_mode mode);
 
+/* Writes segments that are still open, as they are, to a capture beside the session's own; they are still to be written
+ * to that one. Follows a drain at once. The context is current. */
+CUresult warpspan_drain_peek(struct warpspan_context *context);
+
 /* Writes the launches begun so far, the other calls that have ended, and what describes them. `all`: also calls that
  * have not ended; nothing comes after this. */
 void warpspan_drain_host(bool all);

@@ -23,6 +23,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct warpspan_ending *first, *last;
 static bool running;    /* a thread works on them */
 static unsigned n_done; /* number of the latest session that is written */
+static char last_path[WARPSPAN_TEXT_BYTES]; /* of its capture */
 static uint64_t bad;    /* of the latest 64, bit number % 64: something could not be written */
 
 /* --- what is said ----------------------------------------------------------------------------- */
@@ -134,16 +135,19 @@ static void say_files(const struct warpspan_ending *ending, unsigned exported)
 		      (exported & WARPSPAN_EXPORT_JSON) != 0 ? " .json.gz" : "");
 }
 
+unsigned warpspan_ending_formats(const struct warpspan_settings *settings)
+{
+	return ((settings->format & WARPSPAN_FORMAT_PFTRACE) != 0 ? (unsigned)WARPSPAN_EXPORT_PFTRACE : 0) |
+	       ((settings->format & WARPSPAN_FORMAT_JSON) != 0 ? (unsigned)WARPSPAN_EXPORT_JSON : 0);
+}
+
 /* --- what is done ----------------------------------------------------------------------------- */
 
 /* *ret_said: it has said what was lost and what is unpaired. *ret_exported: formats that were written. Whether all
  * that was wanted is written. */
 static bool export_all(const struct warpspan_ending *ending, bool *ret_said, unsigned *ret_exported)
 {
-	const unsigned wanted = ending->settings.format;
-	const unsigned formats =
-		((wanted & WARPSPAN_FORMAT_PFTRACE) != 0 ? (unsigned)WARPSPAN_EXPORT_PFTRACE : 0) |
-		((wanted & WARPSPAN_FORMAT_JSON) != 0 ? (unsigned)WARPSPAN_EXPORT_JSON : 0);
+	const unsigned formats = warpspan_ending_formats(&ending->settings);
 	struct warpspan_error error = { 0 };
 	char *text = NULL;
 	size_t bytes = 0;
@@ -209,6 +213,7 @@ static void *run(void *unused)
 		pthread_mutex_lock(&lock);
 		first = ending->next;
 		last = first != NULL ? last : NULL;
+		memcpy(last_path, ending->path, sizeof(last_path));
 		note_done(ending->number, good);
 		free(ending);
 	}
@@ -243,6 +248,17 @@ void warpspan_ending_none(unsigned number)
 	pthread_mutex_lock(&lock);
 	note_done(number, false);
 	pthread_mutex_unlock(&lock);
+}
+
+bool warpspan_ending_path(unsigned number, char (*ret_path)[WARPSPAN_TEXT_BYTES])
+{
+	bool known;
+
+	pthread_mutex_lock(&lock);
+	known = n_done == number && last_path[0] != '\0';
+	memcpy(*ret_path, last_path, sizeof(*ret_path));
+	pthread_mutex_unlock(&lock);
+	return known;
 }
 
 bool warpspan_ending_wait(unsigned number, uint64_t patience_ns, bool *ret_good)

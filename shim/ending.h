@@ -34,6 +34,12 @@ void warpspan_ending_none(unsigned number);
  * *ret_good: whether all went well. False: it is not written yet. Any thread of the program. */
 bool warpspan_ending_wait(unsigned number, uint64_t patience_ns, bool *ret_good);
 
+/* The path of its capture, if it is the latest that was written. Any thread. */
+bool warpspan_ending_path(unsigned number, char (*ret_path)[WARPSPAN_TEXT_BYTES]);
+
+/* What WARPSPAN_FORMAT asks for, as the decoder wants it. */
+unsigned warpspan_ending_formats(const struct warpspan_settings *settings);
+
 /* WARPSPAN_KERNEL names no kernel that was seen: says so. */
 void warpspan_ending_say_unmatched(const struct warpspan_settings *settings);
 

@@ -35,13 +35,15 @@ warpspan_ticket warpspan_host_call_begin(enum warpspan_hook hook, enum warpspan_
 	};
 	warpspan_ticket ticket;
 
-	if (!warpspan_session_active())
+	/* Without a session, a wait tells which of the launches before are over. */
+	if (!warpspan_session_active() &&
+	    (kind != WARPSPAN_HOST_SYNCHRONIZE || !warpspan_host_log_ready() || warpspan_host_log_begun() == 0))
 		return 0;
 	call.context = context_number();
 	call.thread = warpspan_thread_id();
 	call.begin_ns = warpspan_now_ns();
 	ticket = warpspan_host_log_begin_call(&call);
-	if (ticket == 0)
+	if (ticket == 0 && warpspan_session_active())
 		warpspan_count(WARPSPAN_COUNTER_calls_log_full, 1);
 	if (ticket == 0 || warpspan_host_log_presses(ticket))
 		warpspan_collector_hint();

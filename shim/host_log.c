@@ -55,7 +55,7 @@ struct lane {
 	struct slot slots[WARPSPAN_HOST_LOG_SLOTS];
 };
 
-static struct lane *lanes;
+static _Atomic(struct lane *) lanes; /* set once */
 
 /* Calls that have a number and have not ended. Collector only. */
 #define N_UNENDED 256u
@@ -69,15 +69,28 @@ static uint64_t last_number; /* collector only */
 
 bool warpspan_host_log_init(void)
 {
+	struct lane *none = NULL;
+	const size_t bytes = sizeof(struct lane) * N_LANES;
 	void *memory;
 
-	if (lanes != NULL)
+	if (warpspan_host_log_ready())
 		return true;
-	memory = mmap(NULL, sizeof(*lanes) * N_LANES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)
 		return false;
-	lanes = memory;
+	if (!atomic_compare_exchange_strong(&lanes, &none, memory))
+		(void)munmap(memory, bytes); /* another thread was first */
 	return true;
+}
+
+bool warpspan_host_log_ready(void)
+{
+	return atomic_load_explicit(&lanes, memory_order_acquire) != NULL;
+}
+
+static struct lane *lane_at(uint64_t number)
+{
+	return &atomic_load_explicit(&lanes, memory_order_relaxed)[number];
 }
 
 /* --- appending -------------------------------------------------------------------------------- */
@@ -94,14 +107,14 @@ static struct slot *slot_of(struct lane *lane, uint64_t position)
 
 static struct slot *slot_named(warpspan_ticket ticket)
 {
-	return slot_of(&lanes[ticket % N_LANES], ticket / N_LANES);
+	return slot_of(lane_at(ticket % N_LANES), ticket / N_LANES);
 }
 
 /* A slot for the calling thread to fill, of which nobody else knows yet; 0: the lane is full. */
 static warpspan_ticket reserve(void)
 {
 	const uint32_t number = warpspan_lane();
-	struct lane *lane = &lanes[number];
+	struct lane *lane = lane_at(number);
 	uint64_t before = atomic_load_explicit(&lane->last_begun, memory_order_relaxed);
 
 	do {
@@ -198,7 +211,7 @@ uint64_t warpspan_host_log_begun(void)
 	uint64_t n = 0;
 
 	for (unsigned i = 0; i < N_LANES; i++)
-		n += atomic_load_explicit(&lanes[i].last_begun, memory_order_seq_cst);
+		n += atomic_load_explicit(&lane_at(i)->last_begun, memory_order_seq_cst);
 	return n;
 }
 
@@ -232,7 +245,7 @@ static uint64_t begin_of(const struct slot *slot)
 
 static struct head look(unsigned number, uint64_t until_ns)
 {
-	struct lane *lane = &lanes[number];
+	struct lane *lane = lane_at(number);
 	struct head head = { .readiness = EMPTY,
 			     .position = atomic_load_explicit(&lane->last_taken, memory_order_relaxed) + 1 };
 	const struct slot *slot = slot_of(lane, head.position);
@@ -331,7 +344,7 @@ static void move_early(const struct slot *slot, warpspan_ticket ticket, struct w
 /* Moves the head of a lane. False: it is in its call, and to be waited for if it is a launch. */
 static bool move(unsigned number, const struct head *head, bool patient, struct warpspan_host_batch *batch)
 {
-	struct lane *lane = &lanes[number];
+	struct lane *lane = lane_at(number);
 	struct slot *slot = slot_of(lane, head->position);
 	uint64_t state = state_of(head->position, PHASE_BEGUN);
 

@@ -36,8 +36,11 @@ struct warpspan_host_batch {
 	struct warpspan_host_call calls[WARPSPAN_HOST_BATCH];
 };
 
-/* Allocates the log; false: no memory. Once, before anything is recorded. */
+/* Allocates the log unless it was; false: no memory. Any thread, before anything is appended. */
 bool warpspan_host_log_init(void);
+
+/* Whether it was. Any thread; a load. */
+bool warpspan_host_log_ready(void);
 
 /* Append a copy, whose begin_ns is now; its number is given later. 0: the lane is full. Do not block or allocate. */
 warpspan_ticket warpspan_host_log_begin_launch(const struct warpspan_launch *launch);

@@ -319,13 +319,14 @@ void warpspan_meta_mark(uint64_t time_ns, uint32_t thread, const char *text)
 	end(&object, "mark");
 }
 
-void warpspan_meta_end(const struct warpspan_origin *by, uint64_t end_ns)
+void warpspan_meta_end(const struct warpspan_origin *by, uint64_t end_ns, bool quiet)
 {
 	struct object object = begin();
 
 	put_u64(&object, "monotonic_ns", end_ns);
 	put_text(&object, "stopped_by", by->who);
 	put_number(&object, "stopped_in_thread", by->thread);
+	put_item(&object, "quiet", cJSON_CreateBool(quiet));
 	end(&object, "stop");
 }
 

@@ -31,7 +31,8 @@ void warpspan_meta_counters(void);
 /* A text the program put on its timeline. */
 void warpspan_meta_mark(uint64_t time_ns, uint32_t thread, const char *text);
 
-/* Who stopped it, and when: launches that began at `end_ns` or later are not its own. */
-void warpspan_meta_end(const struct warpspan_origin *by, uint64_t end_ns);
+/* Who stopped it, and when: launches that began at `end_ns` or later are not its own. `quiet`: what began before had
+ * ended. */
+void warpspan_meta_end(const struct warpspan_origin *by, uint64_t end_ns, bool quiet);
 
 #endif

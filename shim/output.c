@@ -22,6 +22,10 @@
 static struct warpspan_writer *writer;
 static char path[WARPSPAN_TEXT_BYTES];
 static bool failed;
+static bool elsewhere; /* it was moved already */
+/* The session's own writer while a copy is written to; else NULL. */
+static struct warpspan_writer *copy_of;
+static unsigned n_snapshots;
 static _Atomic uint64_t progress;
 
 const char *warpspan_output_rank(void)
@@ -166,35 +170,6 @@ uint64_t warpspan_output_progress(void)
 	return atomic_load_explicit(&progress, memory_order_relaxed);
 }
 
-bool warpspan_output_create(const char *template, unsigned session, char (*ret_reason)[WARPSPAN_REASON_BYTES])
-{
-	char base[WARPSPAN_TEXT_BYTES];
-	const char *reason = "";
-	struct warpspan_error error = { 0 };
-
-	if (!warpspan_output_expand(template, session, &base, &reason)) {
-		(void)snprintf(*ret_reason, sizeof(*ret_reason), "WARPSPAN_OUT='%s': %s", template, reason);
-		return false;
-	}
-	failed = false;
-	for (unsigned i = 0; i < MOST_ATTEMPTS; i++) {
-		char number[16] = "";
-
-		if (i > 0)
-			(void)snprintf(number, sizeof(number), ".%u", i);
-		(void)snprintf(path, sizeof(path), "%.*s%s%s",
-			       (int)(sizeof(path) - sizeof(number) - sizeof(CAPTURE_EXTENSION)), base, number,
-			       CAPTURE_EXTENSION);
-		if (warpspan_writer_create(path, &writer, &error) >= 0)
-			return true;
-		if (error.system_errno != EEXIST)
-			break;
-	}
-	tell_cannot_create(&error, ret_reason);
-	path[0] = '\0';
-	return false;
-}
-
 const char *warpspan_output_path(void)
 {
 	return path;
@@ -211,14 +186,92 @@ static void fail(const char *text)
 	warpspan_error("%s; what the file holds is kept", text);
 }
 
+/* --- which file ------------------------------------------------------------------------------- */
+
+/* The first name that is free: BASE.wspan, BASE.1.wspan, ... */
+static bool create_beside(const char *base, int (*create)(const char *path, struct warpspan_writer **ret_writer,
+							   struct warpspan_error *error),
+			  struct warpspan_writer **ret_writer, char (*ret_path)[WARPSPAN_TEXT_BYTES],
+			  struct warpspan_error *error)
+{
+	for (unsigned i = 0; i < MOST_ATTEMPTS; i++) {
+		char number[16] = "";
+
+		if (i > 0)
+			(void)snprintf(number, sizeof(number), ".%u", i);
+		(void)snprintf(*ret_path, sizeof(*ret_path), "%.*s%s%s",
+			       (int)(sizeof(*ret_path) - sizeof(number) - sizeof(CAPTURE_EXTENSION)), base, number,
+			       CAPTURE_EXTENSION);
+		if (create(*ret_path, ret_writer, error) >= 0)
+			return true;
+		if (error->system_errno != EEXIST)
+			break;
+	}
+	return false;
+}
+
+static int copy_writer(const char *to, struct warpspan_writer **ret_writer, struct warpspan_error *error)
+{
+	return warpspan_writer_copy(writer, to, ret_writer, error);
+}
+
+bool warpspan_output_create(const char *template, unsigned session, char (*ret_reason)[WARPSPAN_REASON_BYTES])
+{
+	char base[WARPSPAN_TEXT_BYTES];
+	const char *reason = "";
+	struct warpspan_error error = { 0 };
+
+	if (!warpspan_output_expand(template, session, &base, &reason)) {
+		(void)snprintf(*ret_reason, sizeof(*ret_reason), "WARPSPAN_OUT='%.*s': %s", SHOWN, template, reason);
+		return false;
+	}
+	failed = elsewhere = false;
+	n_snapshots = 0;
+	if (create_beside(base, warpspan_writer_create, &writer, &path, &error))
+		return true;
+	tell_cannot_create(&error, ret_reason);
+	path[0] = '\0';
+	return false;
+}
+
+/* The capture cannot be written where it is: what it has so far is copied to where there may be room, and it goes on
+ * there. */
+static bool move_elsewhere(const char *why)
+{
+	const char *folder = secure_getenv("TMPDIR");
+	const char *name = strrchr(path, '/') + 1;
+	struct warpspan_writer *moved;
+	struct warpspan_error error = { 0 };
+	char base[WARPSPAN_TEXT_BYTES], to[WARPSPAN_TEXT_BYTES];
+
+	if (elsewhere)
+		return false;
+	if (folder == NULL || folder[0] != '/')
+		folder = "/tmp";
+	(void)snprintf(base, sizeof(base), "%.*s/%.*s", (int)sizeof(base) / 2 - 32, folder,
+		       (int)(strlen(name) - strlen(CAPTURE_EXTENSION)), name);
+	if (!create_beside(base, copy_writer, &moved, &to, &error))
+		return false;
+	(void)warpspan_writer_close(writer);
+	writer = moved;
+	elsewhere = true;
+	warpspan_error("%s: the capture goes on in '%s', which has all of it", why, to);
+	memcpy(path, to, sizeof(path));
+	return true;
+}
+
 bool warpspan_output_append(enum warpspan_chunk_type type, const struct iovec *parts, int n_parts)
 {
 	struct warpspan_error error = { 0 };
 
 	(void)atomic_fetch_add_explicit(&progress, 1, memory_order_relaxed);
+	if (copy_of != NULL)
+		return warpspan_writer_append(writer, type, parts, n_parts, NULL) >= 0;
 	if (failed || writer == NULL)
 		return false;
-	if (warpspan_writer_append(writer, type, parts, n_parts, &error) < 0)
+	if (warpspan_writer_append(writer, type, parts, n_parts, &error) < 0 &&
+	    (error.result != WARPSPAN_IO || !move_elsewhere(error.text) ||
+	     warpspan_writer_append(writer, type, parts, n_parts, &error) < 0))
 		fail(error.text);
 	return !failed;
 }
@@ -242,6 +295,39 @@ void warpspan_output_meta(const char *key, struct cJSON *object)
 	cJSON_free(text);
 	cJSON_Delete(object);
 	cJSON_Delete(root);
+}
+
+bool warpspan_output_snapshot_begin(char (*ret_path)[WARPSPAN_TEXT_BYTES], char (*ret_reason)[WARPSPAN_REASON_BYTES])
+{
+	struct warpspan_writer *copy;
+	struct warpspan_error error = { 0 };
+	char base[WARPSPAN_TEXT_BYTES];
+
+	if (writer == NULL || failed) {
+		(void)snprintf(*ret_reason, sizeof(*ret_reason), "the capture cannot be written");
+		return false;
+	}
+	(void)snprintf(base, sizeof(base), "%.*s.snapshot%u", (int)(strlen(path) - strlen(CAPTURE_EXTENSION)), path,
+		       ++n_snapshots);
+	if (!create_beside(base, copy_writer, &copy, ret_path, &error)) {
+		(void)snprintf(*ret_reason, sizeof(*ret_reason), "%s", error.text);
+		return false;
+	}
+	copy_of = writer;
+	writer = copy;
+	return true;
+}
+
+bool warpspan_output_snapshot_end(char (*ret_reason)[WARPSPAN_REASON_BYTES])
+{
+	struct warpspan_error error = { 0 };
+	const bool good = warpspan_writer_finish(writer, &error) >= 0;
+
+	writer = copy_of;
+	copy_of = NULL;
+	if (!good)
+		(void)snprintf(*ret_reason, sizeof(*ret_reason), "%s", error.text);
+	return good;
 }
 
 void warpspan_output_finish(void)

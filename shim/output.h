@@ -34,12 +34,19 @@ uint64_t warpspan_output_progress(void);
 /* The path of the capture; "" before there is one. */
 const char *warpspan_output_path(void);
 
-/* Append a chunk. True: it is in the file. The first failure is said on stderr; from then on nothing is written, and
+/* Append a chunk. True: it is in the file. A capture that cannot be written where it is goes on in the folder for
+ * temporary files, which is said. Where that fails, too, that is said; from then on nothing is written, and
  * output_failed() is true. */
 bool warpspan_output_append(enum warpspan_chunk_type type, const struct iovec *parts, int n_parts);
 /* META: {key: object}. Takes the object, which may be NULL: no memory. */
 void warpspan_output_meta(const char *key, struct cJSON *object);
 bool warpspan_output_failed(void);
+
+/* Until snapshot_end(), what is appended goes into a copy of the capture, named after it: "NAME.snapshot1.wspan".
+ * False: *ret_reason says why there is none. Collector only. */
+bool warpspan_output_snapshot_begin(char (*ret_path)[WARPSPAN_TEXT_BYTES], char (*ret_reason)[WARPSPAN_REASON_BYTES]);
+/* Closes the copy. False: it could not be written. */
+bool warpspan_output_snapshot_end(char (*ret_reason)[WARPSPAN_REASON_BYTES]);
 
 /* Writes the end of the capture and closes it. */
 void warpspan_output_finish(void);

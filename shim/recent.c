@@ -5,6 +5,7 @@
 #include "recent.h"
 
 #include "filter.h"
+#include "hooks.h"
 #include "host_log.h"
 #include "meta.h"
 #include "output.h"
@@ -12,14 +13,61 @@
 #include "util.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-/* More than a device takes in before launching blocks. A power of two. */
+/* More than a device takes in before launching blocks. */
 #define MOST 1024u
 /* How long to wait for launches that are still in their calls. */
 #define PATIENCE_NS (20 * WARPSPAN_NS_PER_MS)
 
-static struct warpspan_launch launches[MOST];
-static uint64_t n_taken; /* the latest is at (n_taken - 1) % MOST */
+static struct warpspan_launch launches[MOST]; /* by number */
+static unsigned n_launches;
+
+static void keep(const struct warpspan_launch *launch)
+{
+	if (n_launches == MOST) {
+		n_launches -= MOST / 4;
+		memmove(launches, launches + MOST / 4, n_launches * sizeof(launches[0]));
+	}
+	launches[n_launches++] = *launch;
+}
+
+static bool waits_for_context(const struct warpspan_host_call *call)
+{
+	const char *name = call->api != 0 ? warpspan_hook_name((enum warpspan_hook)(call->api - 1)) : "";
+
+	return strncmp(name, "cuCtxSynchronize", strlen("cuCtxSynchronize")) == 0;
+}
+
+static bool waits_for_stream(const struct warpspan_host_call *call)
+{
+	const char *name = call->api != 0 ? warpspan_hook_name((enum warpspan_hook)(call->api - 1)) : "";
+
+	return strncmp(name, "cuStreamSynchronize", strlen("cuStreamSynchronize")) == 0;
+}
+
+/* Of default streams only the calling thread's own launches are certain. */
+static bool is_over(const struct warpspan_launch *launch, const struct warpspan_host_call *call)
+{
+	if (launch->context != call->context || launch->begin_ns >= call->begin_ns)
+		return false;
+	if (waits_for_context(call))
+		return true;
+	return waits_for_stream(call) && launch->stream == call->stream &&
+	       (launch->thread == call->thread || call->stream > (uint64_t)(uintptr_t)CU_STREAM_PER_THREAD);
+}
+
+static void forget_over(const struct warpspan_host_call *call)
+{
+	unsigned n = 0;
+
+	if (call->kind != WARPSPAN_HOST_SYNCHRONIZE || call->result != 0 || call->context == 0)
+		return;
+	for (unsigned i = 0; i < n_launches; i++)
+		if (!is_over(&launches[i], call))
+			launches[n++] = launches[i];
+	n_launches = n;
+}
 
 void warpspan_recent_take(uint64_t until_ns)
 {
@@ -29,7 +77,9 @@ void warpspan_recent_take(uint64_t until_ns)
 	while (more) {
 		more = warpspan_host_log_take(until_ns, &batch, PATIENCE_NS);
 		for (unsigned i = 0; i < batch.n_launches; i++)
-			launches[n_taken++ % MOST] = batch.launches[i];
+			keep(&batch.launches[i]);
+		for (unsigned i = 0; i < batch.n_calls; i++)
+			forget_over(&batch.calls[i]);
 	}
 }
 
@@ -51,22 +101,21 @@ static bool *find_written(size_t *ret_n)
 
 void warpspan_recent_write(void)
 {
-	static struct warpspan_launch chosen[MOST];
-	const uint64_t first = n_taken > MOST ? n_taken - MOST : 0;
-	size_t n_kernels, n = 0;
+	size_t n_kernels;
+	unsigned n = 0;
 	bool *written;
 
 	warpspan_meta_announce();
-	written = n_taken > 0 ? find_written(&n_kernels) : NULL;
-	for (uint64_t i = first; written != NULL && i < n_taken; i++)
-		if (launches[i % MOST].kernel < n_kernels && written[launches[i % MOST].kernel])
-			chosen[n++] = launches[i % MOST];
+	written = n_launches > 0 ? find_written(&n_kernels) : NULL;
+	for (unsigned i = 0; written != NULL && i < n_launches; i++)
+		if (launches[i].kernel < n_kernels && written[launches[i].kernel])
+			launches[n++] = launches[i];
 	if (n > 0) {
-		const struct iovec part = { .iov_base = chosen, .iov_len = n * sizeof(chosen[0]) };
+		const struct iovec part = { .iov_base = launches, .iov_len = n * sizeof(launches[0]) };
 
-		warpspan_filter_note(chosen, n);
+		warpspan_filter_note(launches, n);
 		(void)warpspan_output_append(WARPSPAN_CHUNK_LAUNCHES, &part, 1);
 	}
-	n_taken = 0;
+	n_launches = 0;
 	free(written);
 }

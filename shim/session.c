@@ -370,6 +370,8 @@ static int start(const struct warpspan_origin *by, const char *const *assignment
 		warpspan_signals_release(&signals);
 		if (result == 0) {
 			atomic_store_explicit(&automatic_done, true, memory_order_relaxed);
+			warpspan_control_look_at_signals();
+			warpspan_control_session(number, settings->duration_ns);
 			warpspan_collector_open(number, begin_ns);
 			atomic_store_explicit(&recording, true, memory_order_release);
 			/* Every kernel is looked at anew: whether it is named, whether its module records. */
@@ -386,6 +388,18 @@ int warpspan_session_start(const struct warpspan_origin *by, const char *const *
 			   struct warpspan_message *message)
 {
 	return start(by, assignments, false, message);
+}
+
+int warpspan_session_restart(const struct warpspan_origin *by, struct warpspan_message *message)
+{
+	const struct timespec deadline = warpspan_deadline(process_settings.exit_timeout_ns);
+
+	pthread_mutex_lock(&lock);
+	while (machine.phase == WARPSPAN_PHASE_DRAINING &&
+	       pthread_cond_timedwait(&changed, &lock, &deadline) != ETIMEDOUT)
+		;
+	pthread_mutex_unlock(&lock);
+	return start(by, NULL, false, message);
 }
 
 void warpspan_session_wait_armed(void)

@@ -53,6 +53,9 @@ struct warpspan_message {
  * thread, asleep or awake. */
 int warpspan_session_start(const struct warpspan_origin *origin, const char *const *assignments,
 			   struct warpspan_message *ret_message);
+/* The same, for marks in a program that are not asked whether one may begin: where the session before is still being
+ * drained, waits for that, at most as long as the end of the program would. */
+int warpspan_session_restart(const struct warpspan_origin *origin, struct warpspan_message *ret_message);
 /* Until what was launched before from graphs records as well: the collector has looked at every context. Not by a thread
  * that attaches. */
 void warpspan_session_wait_armed(void);

@@ -197,7 +197,7 @@ static size_t store_site(unsigned char *to, const struct warpspan_module *module
 	return bytes;
 }
 
-void warpspan_sites_write(struct warpspan_module *module, CUstream stream)
+void warpspan_sites_write(struct warpspan_module *module, CUstream stream, bool again)
 {
 	static unsigned char chunk[CHUNK_BYTES + sizeof(struct warpspan_stored_site) + MOST_TEXT_BYTES + 8];
 	struct warpspan_site_table *table = module->sites;
@@ -214,10 +214,11 @@ void warpspan_sites_write(struct warpspan_module *module, CUstream stream)
 			used = 0;
 		}
 	}
-	table->n_fresh = 0;
+	if (!again)
+		table->n_fresh = 0;
 }
 
-void warpspan_sites_write_all(const struct warpspan_context *context, CUstream stream)
+void warpspan_sites_write_all(const struct warpspan_context *context, CUstream stream, bool again)
 {
 	struct warpspan_site_table **link = &first_fresh;
 
@@ -228,7 +229,11 @@ void warpspan_sites_write_all(const struct warpspan_context *context, CUstream s
 			link = &table->next_fresh;
 			continue;
 		}
-		warpspan_sites_write(table->module, stream);
+		warpspan_sites_write(table->module, stream, again);
+		if (again) {
+			link = &table->next_fresh;
+			continue;
+		}
 		*link = table->next_fresh;
 		table->listed = false;
 	}

@@ -15,9 +15,9 @@ void warpspan_sites_begin(unsigned session);
 void warpspan_sites_note(struct warpspan_module *module, uint32_t site);
 
 /* Reads the descriptors of sites noted since the last call from the device and appends them to the capture. The
- * module's context is current. */
-void warpspan_sites_write(struct warpspan_module *module, CUstream stream);
+ * module's context is current. `again`: they are to be written once more at the next call, to another file. */
+void warpspan_sites_write(struct warpspan_module *module, CUstream stream, bool again);
 /* The same for all modules of the context. */
-void warpspan_sites_write_all(const struct warpspan_context *context, CUstream stream);
+void warpspan_sites_write_all(const struct warpspan_context *context, CUstream stream, bool again);
 
 #endif

@@ -325,7 +325,7 @@ static void profiler_started(CUresult result)
 	if (result != CUDA_SUCCESS || !follows_profiler_api())
 		return;
 	by = warpspan_origin("cuProfilerStart()");
-	if (warpspan_session_start(&by, NULL, &message) == 0)
+	if (warpspan_session_restart(&by, &message) == 0)
 		warpspan_session_wait_armed();
 	else
 		warpspan_warn("cuProfilerStart(): %s", message.text);

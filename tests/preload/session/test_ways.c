@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * test_ways.c BUILD - each way to start and to stop a session, what it leaves, and what is said where it cannot.
+ */
+#include "support.h"
+
+#include "steps.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define API "WARPSPAN_START=api"
+
+/* Session `n` holds so many grids of step(), and all that it launched. */
+static void assert_session(unsigned n, unsigned steps)
+{
+	struct warpspan_model *model = steps_load(n);
+
+	assert_int_equal(steps_grids(model, "step"), steps);
+	assert_true(model->complete);
+	assert_int_equal(model->n_lost_records, 0);
+	warpspan_model_destroy(model);
+}
+
+static void by_default_one_session_runs_from_the_first_launch_to_the_end(void **state)
+{
+	struct run_result result;
+
+	steps_run("launch:2 sync launch:1", NULL, 0, &result);
+	assert_int_equal(steps_captures(), 1);
+	assert_session(1, 3);
+	run_result_finish(&result);
+}
+
+static void the_program_starts_and_stops(void **state)
+{
+	struct run_result result;
+
+	steps_run("launch:2 sync active start active launch:3 stop:10000 active launch:1 sync start launch:4",
+		  (const char *[]){ API, NULL }, 0, &result);
+	assert_holds(result.out, "sync 0\nactive 0\nstart 0\nactive 1\nlaunch 0\nstop 0\nactive 0\n");
+	assert_int_equal(steps_captures(), 2);
+	assert_session(1, 3);
+	assert_session(2, 4);
+	run_result_finish(&result);
+}
+
+static void a_session_may_begin_before_the_first_call_of_cuda(void **state)
+{
+	struct run_result result;
+
+	steps_run("start launch:2 sync stop:10000 launch:1", (const char *[]){ API, NULL }, 0, &result);
+	assert_holds(result.out, "start 0\nlaunch 0\nsync 0\nstop 0\n");
+	assert_session(1, 2);
+	run_result_finish(&result);
+}
+
+static void a_session_without_any_cuda_is_empty(void **state)
+{
+	struct run_result result;
+
+	steps_run("start stop:10000", (const char *[]){ API, NULL }, 0, &result);
+	assert_holds(result.out, "start 0\nstop 0\n");
+	assert_session(1, 0);
+	run_result_finish(&result);
+}
+
+static void a_guard_records_its_scope(void **state)
+{
+	struct run_result result;
+
+	steps_run("launch:1 sync guard:2 launch:1", (const char *[]){ API, NULL }, 0, &result);
+	assert_holds(result.out, "guard 0\n");
+	assert_session(1, 2);
+	run_result_finish(&result);
+}
+
+static void a_second_start_is_told_who_was_first(void **state)
+{
+	struct run_result result;
+
+	steps_run("launch:1 start stop:10000 start:OUT=2 start", NULL, 0, &result);
+	assert_holds(result.out, "start: a session is already active: started by the first launch of a kernel with "
+				 "warpspan.cuh at ");
+	assert_holds(result.out, "; only one may run at a time; stop it first\nstart -1\n");
+	assert_holds(result.out, "stop 0\nstart 0\nstart: a session is already active: started by warpspan_start() at ");
+	run_result_finish(&result);
+}
+
+static void a_stop_that_finds_nothing_is_harmless(void **state)
+{
+	struct run_result result;
+
+	steps_run("stop:0 launch:1 sync stop:100 stop:100 start launch:2 stop:10000", (const char *[]){ API, NULL }, 0,
+		  &result);
+	assert_holds(result.out, "stop -2\nlaunch 0\nsync 0\nstop -2\nstop -2\nstart 0\nlaunch 0\nstop 0\n");
+	assert_holds(result.err, "warpspan_stop(): no session is active");
+	assert_session(1, 2);
+	run_result_finish(&result);
+}
+
+static void a_session_has_settings_of_its_own(void **state)
+{
+	struct run_result result;
+
+	steps_run("start:KERNEL=other,OUT=mine launch:1 other:2 sync stop:10000 start launch:1 other:2",
+		  (const char *[]){ API, "WARPSPAN_KERNEL=step", NULL }, 0, &result);
+	assert_non_null(strstr(result.err, "/mine.wspan"));
+	assert_session(2, 1);
+	run_result_finish(&result);
+}
+
+static void a_wrong_setting_starts_nothing(void **state)
+{
+	struct run_result result;
+
+	steps_run("start:FORMAT=pftraces start:BUFFER=1G start:KERNAL=x active start", (const char *[]){ API, NULL }, 0,
+		  &result);
+	assert_holds(result.out, "pftrace");
+	assert_holds(result.out, "start -7\n");
+	assert_holds(result.out, "KERNEL");
+	assert_holds(result.out, "active 0\nstart 0\n");
+	run_result_finish(&result);
+}
+
+static void a_capture_that_cannot_be_written_starts_nothing(void **state)
+{
+	struct run_result result;
+
+	steps_run("start:OUT=/nowhere/x launch:1 sync active start launch:2", (const char *[]){ API, NULL }, 0, &result);
+	assert_holds(result.out, "start: cannot write '/nowhere/x.wspan': the directory '/nowhere' does not exist");
+	assert_holds(result.out, "start -6\n");
+	assert_holds(result.out, "active 0\nstart 0\n");
+	assert_session(1, 2);
+	run_result_finish(&result);
+}
+
+static void the_profiler_api_starts_and_stops(void **state)
+{
+	struct run_result result;
+
+	steps_run("launch:1 sync profiler-start launch:2 sync profiler-stop launch:1 sync profiler-start launch:3 "
+		  "profiler-stop",
+		  (const char *[]){ "WARPSPAN_START=profiler-api", NULL }, 0, &result);
+	assert_int_equal(steps_captures(), 2);
+	assert_session(1, 2);
+	assert_session(2, 3);
+	run_result_finish(&result);
+}
+
+static void the_profiler_api_is_nothing_to_us_by_default(void **state)
+{
+	struct run_result result;
+
+	steps_run("launch:1 profiler-stop launch:1 profiler-start launch:1", NULL, 0, &result);
+	assert_int_equal(steps_captures(), 1);
+	assert_session(1, 3);
+	run_result_finish(&result);
+}
+
+static void a_window_of_launches_is_recorded(void **state)
+{
+	struct run_result result;
+
+	steps_run("launch:2 sync launch:3 sync launch:2 sync active", (const char *[]){ "WARPSPAN_LAUNCHES=2:3", NULL },
+		  0, &result);
+	assert_int_equal(steps_captures(), 1);
+	assert_session(1, 3);
+	run_result_finish(&result);
+	steps_run("launch:2 sync launch:3", (const char *[]){ "WARPSPAN_LAUNCHES=2", "WARPSPAN_OUT=first", NULL }, 0,
+		  &result);
+	assert_holds(result.err, "2 launches");
+	run_result_finish(&result);
+}
+
+static void a_session_ends_when_its_time_is_over(void **state)
+{
+	struct run_result result;
+
+	steps_run("launch:2 sync sleep:600 active launch:1 sync", (const char *[]){ "WARPSPAN_DURATION=100ms", NULL }, 0,
+		  &result);
+	assert_holds(result.out, "active 0\n");
+	assert_session(1, 2);
+	run_result_finish(&result);
+}
+
+static void a_kernel_that_never_ends_does_not_hold_the_stop(void **state)
+{
+	struct run_result result;
+
+	steps_run("start hold launch:1 stop:300 active start launch:1 release stop:10000", (const char *[]){ API, NULL }, 0,
+		  &result);
+	assert_holds(result.out, "stop 0\nactive 0\nstart 0\n");
+	assert_session(2, 1);
+	run_result_finish(&result);
+}
+
+static void a_stop_inside_a_callback_does_not_wait(void **state)
+{
+	struct run_result result;
+
+	steps_run("start launch:2 stop-in-callback sync sleep:300 active", (const char *[]){ API, NULL }, 0, &result);
+	assert_holds(result.out, "stop in a callback 0\n");
+	assert_holds(result.out, "active 0\n");
+	assert_session(1, 2);
+	run_result_finish(&result);
+}
+
+static void a_session_outlives_its_context(void **state)
+{
+	struct run_result result;
+
+	steps_run("start launch:2 reset stop:10000 start launch:3 reset launch:1 sync stop:10000",
+		  (const char *[]){ API, NULL }, 0, &result);
+	assert_holds(result.out, "reset 0\nstop 0\n");
+	assert_session(1, 2);
+	assert_session(2, 4);
+	run_result_finish(&result);
+}
+
+static void marks_are_the_programs(void **state)
+{
+	struct run_result result;
+
+	steps_run("mark:early start mark:one launch:1 mark:two stop:10000 mark:late", (const char *[]){ API, NULL }, 0,
+		  &result);
+	assert_holds(result.out, "mark -2\nstart 0\nmark 0\nlaunch 0\nmark 0\nstop 0\nmark -2\n");
+	run_result_finish(&result);
+}
+
+static void without_the_library_it_says_so(void **state)
+{
+	struct run_result result;
+
+	run_program(&(struct run){ .arguments = { steps_path(), "start", "launch:1", "stop:100", "active", "mark:x", NULL } },
+		    &result);
+	assert_string_equal(result.out, "start: \nstart -4\nlaunch 0\nstop -4\nactive 0\nmark -4\n");
+	assert_string_equal(result.err, "");
+	run_result_finish(&result);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(by_default_one_session_runs_from_the_first_launch_to_the_end),
+		TEST(the_program_starts_and_stops),
+		TEST(a_session_may_begin_before_the_first_call_of_cuda),
+		TEST(a_session_without_any_cuda_is_empty),
+		TEST(a_guard_records_its_scope),
+		TEST(a_second_start_is_told_who_was_first),
+		TEST(a_stop_that_finds_nothing_is_harmless),
+		TEST(a_session_has_settings_of_its_own),
+		TEST(a_wrong_setting_starts_nothing),
+		TEST(a_capture_that_cannot_be_written_starts_nothing),
+		TEST(the_profiler_api_starts_and_stops),
+		TEST(the_profiler_api_is_nothing_to_us_by_default),
+		TEST(a_window_of_launches_is_recorded),
+		TEST(a_session_ends_when_its_time_is_over),
+		TEST(a_kernel_that_never_ends_does_not_hold_the_stop),
+		TEST(a_stop_inside_a_callback_does_not_wait),
+		TEST(a_session_outlives_its_context),
+		TEST(marks_are_the_programs),
+		TEST(without_the_library_it_says_so),
+	};
+
+	if (argc != 2)
+		return 2;
+	steps_init(argv[1]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
