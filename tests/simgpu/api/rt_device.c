@@ -32,11 +32,6 @@ cudaError_t impl_cudaDriverGetVersion(int *driverVersion)
 
 /* --- devices ---------------------------------------------------------------------------------- */
 
-cudaError_t impl_cudaGetDeviceCount(int *count)
-{
-	return rt_error(DRIVER(cuDeviceGetCount)(count));
-}
-
 cudaError_t impl_cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int device)
 {
 	return rt_error(DRIVER(cuDeviceGetAttribute)(value, (CUdevice_attribute)attr, device));
@@ -209,21 +204,6 @@ cudaError_t impl_cudaGetDeviceFlags(unsigned int *flags)
 	return error;
 }
 
-cudaError_t impl_cudaDeviceGetPCIBusId(char *pciBusId, int len, int device)
-{
-	return rt_error(DRIVER(cuDeviceGetPCIBusId)(pciBusId, len, device));
-}
-
-cudaError_t impl_cudaDeviceGetByPCIBusId(int *device, const char *pciBusId)
-{
-	return rt_error(DRIVER(cuDeviceGetByPCIBusId)(device, pciBusId));
-}
-
-cudaError_t impl_cudaDeviceCanAccessPeer(int *canAccessPeer, int device, int peerDevice)
-{
-	return rt_error(DRIVER(cuDeviceCanAccessPeer)(canAccessPeer, device, peerDevice));
-}
-
 cudaError_t impl_cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attr, int srcDevice, int dstDevice)
 {
 	return rt_error(DRIVER(cuDeviceGetP2PAttribute)(value, (CUdevice_P2PAttribute)attr, srcDevice, dstDevice));
@@ -264,16 +244,6 @@ cudaError_t impl_cudaDeviceReset(void)
 	if (error == cudaSuccess)
 		rt_thread()->last_error = cudaSuccess;
 	return error;
-}
-
-cudaError_t impl_cudaDeviceSynchronize(void)
-{
-	return rt_error(DRIVER(cuCtxSynchronize)());
-}
-
-cudaError_t impl_cudaDeviceGetStreamPriorityRange(int *leastPriority, int *greatestPriority)
-{
-	return rt_error(DRIVER(cuCtxGetStreamPriorityRange)(leastPriority, greatestPriority));
 }
 
 cudaError_t impl_cudaDeviceGetLimit(size_t *pValue, enum cudaLimit limit)

@@ -25,36 +25,6 @@ static CUcontext rt_context(void)
 
 /* --- graphs ----------------------------------------------------------------------------------- */
 
-cudaError_t impl_cudaGraphCreate(cudaGraph_t *pGraph, unsigned int flags)
-{
-	return rt_error(DRIVER(cuGraphCreate)(pGraph, flags));
-}
-
-cudaError_t impl_cudaGraphDestroy(cudaGraph_t graph)
-{
-	return rt_error(DRIVER(cuGraphDestroy)(graph));
-}
-
-cudaError_t impl_cudaGraphClone(cudaGraph_t *pGraphClone, cudaGraph_t originalGraph)
-{
-	return rt_error(DRIVER(cuGraphClone)(pGraphClone, originalGraph));
-}
-
-cudaError_t impl_cudaGraphNodeFindInClone(cudaGraphNode_t *pNode, cudaGraphNode_t originalNode, cudaGraph_t clonedGraph)
-{
-	return rt_error(DRIVER(cuGraphNodeFindInClone)(pNode, originalNode, clonedGraph));
-}
-
-cudaError_t impl_cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *numNodes)
-{
-	return rt_error(DRIVER(cuGraphGetNodes)(graph, nodes, numNodes));
-}
-
-cudaError_t impl_cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *pRootNodes, size_t *pNumRootNodes)
-{
-	return rt_error(DRIVER(cuGraphGetRootNodes)(graph, pRootNodes, pNumRootNodes));
-}
-
 cudaError_t impl_cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to,
 				   cudaGraphEdgeData *edgeData, size_t *numEdges)
 {
@@ -94,16 +64,6 @@ cudaError_t impl_cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphN
 		DRIVER(cuGraphRemoveDependencies)(graph, from, to, (const CUgraphEdgeData *)edgeData, numDependencies));
 }
 
-cudaError_t impl_cudaGraphDestroyNode(cudaGraphNode_t node)
-{
-	return rt_error(DRIVER(cuGraphDestroyNode)(node));
-}
-
-cudaError_t impl_cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned int flags)
-{
-	return rt_error(DRIVER(cuGraphDebugDotPrint)(graph, path, flags));
-}
-
 /* --- capture ---------------------------------------------------------------------------------- */
 
 cudaError_t impl_cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
@@ -119,11 +79,6 @@ cudaError_t impl_cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t 
 	return rt_error(DRIVER_STREAM(cuStreamBeginCaptureToGraph)(stream, graph, dependencies,
 								   (const CUgraphEdgeData *)dependencyData,
 								   numDependencies, (CUstreamCaptureMode)mode));
-}
-
-cudaError_t impl_cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph)
-{
-	return rt_error(DRIVER_STREAM(cuStreamEndCapture)(stream, pGraph));
 }
 
 cudaError_t impl_cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t *dependencies,
@@ -144,11 +99,6 @@ cudaError_t impl_cudaDeviceGetGraphMemAttribute(int device, enum cudaGraphMemAtt
 cudaError_t impl_cudaDeviceSetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attr, void *value)
 {
 	return rt_error(DRIVER(cuDeviceSetGraphMemAttribute)(device, (CUgraphMem_attribute)attr, value));
-}
-
-cudaError_t impl_cudaDeviceGraphMemTrim(int device)
-{
-	return rt_error(DRIVER(cuDeviceGraphMemTrim)(device));
 }
 
 /* --- kernel nodes ----------------------------------------------------------------------------- */
@@ -222,11 +172,6 @@ cudaError_t impl_cudaGraphExecKernelNodeSetParams(cudaGraphExec_t hGraphExec, cu
 
 	return error == cudaSuccess ? rt_error(DRIVER(cuGraphExecKernelNodeSetParams)(hGraphExec, node, &params))
 				    : error;
-}
-
-cudaError_t impl_cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t hDst, cudaGraphNode_t hSrc)
-{
-	return rt_error(DRIVER(cuGraphKernelNodeCopyAttributes)(hDst, hSrc));
 }
 
 cudaError_t impl_cudaGraphKernelNodeGetAttribute(cudaGraphNode_t hNode, cudaLaunchAttributeID attr,
@@ -415,77 +360,6 @@ cudaError_t impl_cudaGraphExecHostNodeSetParams(cudaGraphExec_t hGraphExec, cuda
 		DRIVER(cuGraphExecHostNodeSetParams)(hGraphExec, node, (const CUDA_HOST_NODE_PARAMS *)pNodeParams));
 }
 
-cudaError_t impl_cudaGraphAddChildGraphNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph,
-					    const cudaGraphNode_t *pDependencies, size_t numDependencies,
-					    cudaGraph_t childGraph)
-{
-	return rt_error(
-		DRIVER(cuGraphAddChildGraphNode)(pGraphNode, graph, pDependencies, numDependencies, childGraph));
-}
-
-cudaError_t impl_cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t *pGraph)
-{
-	return rt_error(DRIVER(cuGraphChildGraphNodeGetGraph)(node, pGraph));
-}
-
-cudaError_t impl_cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t hGraphExec, cudaGraphNode_t node,
-						      cudaGraph_t childGraph)
-{
-	return rt_error(DRIVER(cuGraphExecChildGraphNodeSetParams)(hGraphExec, node, childGraph));
-}
-
-cudaError_t impl_cudaGraphAddEmptyNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph,
-				       const cudaGraphNode_t *pDependencies, size_t numDependencies)
-{
-	return rt_error(DRIVER(cuGraphAddEmptyNode)(pGraphNode, graph, pDependencies, numDependencies));
-}
-
-cudaError_t impl_cudaGraphAddEventRecordNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph,
-					     const cudaGraphNode_t *pDependencies, size_t numDependencies,
-					     cudaEvent_t event)
-{
-	return rt_error(DRIVER(cuGraphAddEventRecordNode)(pGraphNode, graph, pDependencies, numDependencies, event));
-}
-
-cudaError_t impl_cudaGraphEventRecordNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event_out)
-{
-	return rt_error(DRIVER(cuGraphEventRecordNodeGetEvent)(node, event_out));
-}
-
-cudaError_t impl_cudaGraphEventRecordNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event)
-{
-	return rt_error(DRIVER(cuGraphEventRecordNodeSetEvent)(node, event));
-}
-
-cudaError_t impl_cudaGraphExecEventRecordNodeSetEvent(cudaGraphExec_t hGraphExec, cudaGraphNode_t hNode,
-						      cudaEvent_t event)
-{
-	return rt_error(DRIVER(cuGraphExecEventRecordNodeSetEvent)(hGraphExec, hNode, event));
-}
-
-cudaError_t impl_cudaGraphAddEventWaitNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph,
-					   const cudaGraphNode_t *pDependencies, size_t numDependencies,
-					   cudaEvent_t event)
-{
-	return rt_error(DRIVER(cuGraphAddEventWaitNode)(pGraphNode, graph, pDependencies, numDependencies, event));
-}
-
-cudaError_t impl_cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event_out)
-{
-	return rt_error(DRIVER(cuGraphEventWaitNodeGetEvent)(node, event_out));
-}
-
-cudaError_t impl_cudaGraphEventWaitNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event)
-{
-	return rt_error(DRIVER(cuGraphEventWaitNodeSetEvent)(node, event));
-}
-
-cudaError_t impl_cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t hGraphExec, cudaGraphNode_t hNode,
-						    cudaEvent_t event)
-{
-	return rt_error(DRIVER(cuGraphExecEventWaitNodeSetEvent)(hGraphExec, hNode, event));
-}
-
 /* --- any kind of node ------------------------------------------------------------------------- */
 
 /* What the two APIs have differently: kernels and copies; memory nodes are alike. */
@@ -555,11 +429,6 @@ cudaError_t impl_cudaGraphExecNodeSetParams(cudaGraphExec_t graphExec, cudaGraph
 
 /* --- executables ------------------------------------------------------------------------------ */
 
-cudaError_t impl_cudaGraphInstantiateWithFlags(cudaGraphExec_t *pGraphExec, cudaGraph_t graph, unsigned long long flags)
-{
-	return rt_error(DRIVER(cuGraphInstantiateWithFlags)(pGraphExec, graph, flags));
-}
-
 cudaError_t impl_cudaGraphInstantiateWithParams(cudaGraphExec_t *pGraphExec, cudaGraph_t graph,
 						cudaGraphInstantiateParams *instantiateParams)
 {
@@ -572,35 +441,10 @@ cudaError_t impl_cudaGraphExecGetFlags(cudaGraphExec_t graphExec, unsigned long 
 	return rt_error(DRIVER(cuGraphExecGetFlags)(graphExec, (cuuint64_t *)flags));
 }
 
-cudaError_t impl_cudaGraphNodeSetEnabled(cudaGraphExec_t hGraphExec, cudaGraphNode_t hNode, unsigned int isEnabled)
-{
-	return rt_error(DRIVER(cuGraphNodeSetEnabled)(hGraphExec, hNode, isEnabled));
-}
-
-cudaError_t impl_cudaGraphNodeGetEnabled(cudaGraphExec_t hGraphExec, cudaGraphNode_t hNode, unsigned int *isEnabled)
-{
-	return rt_error(DRIVER(cuGraphNodeGetEnabled)(hGraphExec, hNode, isEnabled));
-}
-
 cudaError_t impl_cudaGraphExecUpdate(cudaGraphExec_t hGraphExec, cudaGraph_t hGraph,
 				     cudaGraphExecUpdateResultInfo *resultInfo)
 {
 	return rt_error(DRIVER(cuGraphExecUpdate)(hGraphExec, hGraph, (CUgraphExecUpdateResultInfo *)resultInfo));
-}
-
-cudaError_t impl_cudaGraphUpload(cudaGraphExec_t graphExec, cudaStream_t stream)
-{
-	return rt_error(DRIVER_STREAM(cuGraphUpload)(graphExec, stream));
-}
-
-cudaError_t impl_cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream)
-{
-	return rt_error(DRIVER_STREAM(cuGraphLaunch)(graphExec, stream));
-}
-
-cudaError_t impl_cudaGraphExecDestroy(cudaGraphExec_t graphExec)
-{
-	return rt_error(DRIVER(cuGraphExecDestroy)(graphExec));
 }
 
 cudaError_t impl_cudaGraphInstantiate(cudaGraphExec_t *pGraphExec, cudaGraph_t graph, unsigned long long flags)
@@ -614,25 +458,4 @@ cudaError_t impl_cudaUserObjectCreate(cudaUserObject_t *object_out, void *ptr, c
 				      unsigned int initialRefcount, unsigned int flags)
 {
 	return rt_error(DRIVER(cuUserObjectCreate)(object_out, ptr, (CUhostFn)destroy, initialRefcount, flags));
-}
-
-cudaError_t impl_cudaUserObjectRetain(cudaUserObject_t object, unsigned int count)
-{
-	return rt_error(DRIVER(cuUserObjectRetain)(object, count));
-}
-
-cudaError_t impl_cudaUserObjectRelease(cudaUserObject_t object, unsigned int count)
-{
-	return rt_error(DRIVER(cuUserObjectRelease)(object, count));
-}
-
-cudaError_t impl_cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned int count,
-					   unsigned int flags)
-{
-	return rt_error(DRIVER(cuGraphRetainUserObject)(graph, object, count, flags));
-}
-
-cudaError_t impl_cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned int count)
-{
-	return rt_error(DRIVER(cuGraphReleaseUserObject)(graph, object, count));
 }

@@ -94,11 +94,6 @@ cudaError_t impl_cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const voi
 	return rt_error(DRIVER_STREAM(cuLaunchKernelEx)(&driver, function, args, NULL));
 }
 
-cudaError_t impl_cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *userData)
-{
-	return rt_error(DRIVER_STREAM(cuLaunchHostFunc)(stream, fn, userData));
-}
-
 /* --- attributes ------------------------------------------------------------------------------- */
 
 static cudaError_t current_device(CUdevice *ret_device)

@@ -70,16 +70,6 @@ cudaError_t impl_cudaFreeHost(void *ptr)
 	return ptr ? rt_error(DRIVER(cuMemFreeHost)(ptr)) : cudaSuccess;
 }
 
-cudaError_t impl_cudaHostRegister(void *ptr, size_t size, unsigned int flags)
-{
-	return rt_error(DRIVER(cuMemHostRegister)(ptr, size, flags));
-}
-
-cudaError_t impl_cudaHostUnregister(void *ptr)
-{
-	return rt_error(DRIVER(cuMemHostUnregister)(ptr));
-}
-
 cudaError_t impl_cudaHostGetDevicePointer(void **pDevice, void *pHost, unsigned int flags)
 {
 	CUdeviceptr address = 0;
@@ -91,11 +81,6 @@ cudaError_t impl_cudaHostGetDevicePointer(void **pDevice, void *pHost, unsigned 
 	if (error == cudaSuccess)
 		*pDevice = (void *)(uintptr_t)address;
 	return error;
-}
-
-cudaError_t impl_cudaHostGetFlags(unsigned int *pFlags, void *pHost)
-{
-	return rt_error(DRIVER(cuMemHostGetFlags)(pFlags, pHost));
 }
 
 cudaError_t impl_cudaMallocManaged(void **devPtr, size_t size, unsigned int flags)
@@ -131,11 +116,6 @@ cudaError_t impl_cudaMallocAsync(void **devPtr, size_t size, cudaStream_t hStrea
 cudaError_t impl_cudaFreeAsync(void *devPtr, cudaStream_t hStream)
 {
 	return devPtr ? rt_error(DRIVER_STREAM(cuMemFreeAsync)(address_of(devPtr), hStream)) : cudaSuccess;
-}
-
-cudaError_t impl_cudaMemGetInfo(size_t *free, size_t *total)
-{
-	return rt_error(DRIVER(cuMemGetInfo)(free, total));
 }
 
 /* The structure of 12 ends where that of 13 has its reserve. */

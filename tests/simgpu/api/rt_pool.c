@@ -20,16 +20,6 @@ cudaError_t impl_cudaMemPoolCreate(cudaMemPool_t *memPool, const struct cudaMemP
 	return rt_error(DRIVER(cuMemPoolCreate)(memPool, (const CUmemPoolProps *)poolProps));
 }
 
-cudaError_t impl_cudaMemPoolDestroy(cudaMemPool_t memPool)
-{
-	return rt_error(DRIVER(cuMemPoolDestroy)(memPool));
-}
-
-cudaError_t impl_cudaMemPoolTrimTo(cudaMemPool_t memPool, size_t minBytesToKeep)
-{
-	return rt_error(DRIVER(cuMemPoolTrimTo)(memPool, minBytesToKeep));
-}
-
 cudaError_t impl_cudaMemPoolSetAttribute(cudaMemPool_t memPool, enum cudaMemPoolAttr attr, void *value)
 {
 	return rt_error(DRIVER(cuMemPoolSetAttribute)(memPool, (CUmemPool_attribute)attr, value));
@@ -67,21 +57,6 @@ cudaError_t impl_cudaMemSetMemPool(struct cudaMemLocation *location, enum cudaMe
 				   cudaMemPool_t memPool)
 {
 	return rt_error(DRIVER(cuMemSetMemPool)((CUmemLocation *)location, (CUmemAllocationType)type, memPool));
-}
-
-cudaError_t impl_cudaDeviceGetDefaultMemPool(cudaMemPool_t *memPool, int device)
-{
-	return rt_error(DRIVER(cuDeviceGetDefaultMemPool)(memPool, device));
-}
-
-cudaError_t impl_cudaDeviceGetMemPool(cudaMemPool_t *memPool, int device)
-{
-	return rt_error(DRIVER(cuDeviceGetMemPool)(memPool, device));
-}
-
-cudaError_t impl_cudaDeviceSetMemPool(int device, cudaMemPool_t memPool)
-{
-	return rt_error(DRIVER(cuDeviceSetMemPool)(device, memPool));
 }
 
 cudaError_t impl_cudaMallocFromPoolAsync(void **ptr, size_t size, cudaMemPool_t memPool, cudaStream_t stream)
@@ -149,9 +124,4 @@ cudaError_t impl_cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttribute
 {
 	return rt_error(
 		DRIVER_STREAM(cuStreamSetAttribute)(stream, (CUstreamAttrID)attr, (const CUstreamAttrValue *)param));
-}
-
-cudaError_t impl_cudaStreamCopyAttributes(cudaStream_t dstStream, cudaStream_t srcStream)
-{
-	return rt_error(DRIVER_STREAM(cuStreamCopyAttributes)(dstStream, srcStream));
 }

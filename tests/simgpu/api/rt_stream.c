@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rt_stream.c - the runtime's streams, events and profiling range: the driver's, under other names.
+ * rt_stream.c - what the runtime's streams and events have beyond the driver's (rt_forward.c).
  */
 #include "rt.h"
 
 /* --- streams ---------------------------------------------------------------------------------- */
-
-cudaError_t impl_cudaStreamCreateWithPriority(cudaStream_t *pStream, unsigned int flags, int priority)
-{
-	return rt_error(DRIVER(cuStreamCreateWithPriority)(pStream, flags, priority));
-}
 
 cudaError_t impl_cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned int flags)
 {
@@ -19,46 +14,6 @@ cudaError_t impl_cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned int f
 cudaError_t impl_cudaStreamCreate(cudaStream_t *pStream)
 {
 	return impl_cudaStreamCreateWithPriority(pStream, cudaStreamDefault, 0);
-}
-
-cudaError_t impl_cudaStreamDestroy(cudaStream_t stream)
-{
-	return rt_error(DRIVER(cuStreamDestroy)(stream));
-}
-
-cudaError_t impl_cudaStreamGetPriority(cudaStream_t hStream, int *priority)
-{
-	return rt_error(DRIVER_STREAM(cuStreamGetPriority)(hStream, priority));
-}
-
-cudaError_t impl_cudaStreamGetFlags(cudaStream_t hStream, unsigned int *flags)
-{
-	return rt_error(DRIVER_STREAM(cuStreamGetFlags)(hStream, flags));
-}
-
-cudaError_t impl_cudaStreamGetId(cudaStream_t hStream, unsigned long long *streamId)
-{
-	return rt_error(DRIVER_STREAM(cuStreamGetId)(hStream, streamId));
-}
-
-cudaError_t impl_cudaStreamGetDevice(cudaStream_t hStream, int *device)
-{
-	return rt_error(DRIVER_STREAM(cuStreamGetDevice)(hStream, device));
-}
-
-cudaError_t impl_cudaStreamQuery(cudaStream_t stream)
-{
-	return rt_error(DRIVER_STREAM(cuStreamQuery)(stream));
-}
-
-cudaError_t impl_cudaStreamSynchronize(cudaStream_t stream)
-{
-	return rt_error(DRIVER_STREAM(cuStreamSynchronize)(stream));
-}
-
-cudaError_t impl_cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags)
-{
-	return rt_error(DRIVER_STREAM(cuStreamWaitEvent)(stream, event, flags));
 }
 
 /* The codes agree, so the program's function can be called by the driver as it is. */
@@ -91,54 +46,7 @@ cudaError_t impl_cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode 
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-cudaError_t impl_cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
-{
-	return rt_error(DRIVER(cuEventCreate)(event, flags));
-}
-
 cudaError_t impl_cudaEventCreate(cudaEvent_t *event)
 {
 	return impl_cudaEventCreateWithFlags(event, cudaEventDefault);
-}
-
-cudaError_t impl_cudaEventDestroy(cudaEvent_t event)
-{
-	return rt_error(DRIVER(cuEventDestroy)(event));
-}
-
-cudaError_t impl_cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
-{
-	return rt_error(DRIVER_STREAM(cuEventRecord)(event, stream));
-}
-
-cudaError_t impl_cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int flags)
-{
-	return rt_error(DRIVER_STREAM(cuEventRecordWithFlags)(event, stream, flags));
-}
-
-cudaError_t impl_cudaEventQuery(cudaEvent_t event)
-{
-	return rt_error(DRIVER(cuEventQuery)(event));
-}
-
-cudaError_t impl_cudaEventSynchronize(cudaEvent_t event)
-{
-	return rt_error(DRIVER(cuEventSynchronize)(event));
-}
-
-cudaError_t impl_cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
-{
-	return rt_error(DRIVER(cuEventElapsedTime)(ms, start, end));
-}
-
-/* --- profiling range -------------------------------------------------------------------------- */
-
-cudaError_t impl_cudaProfilerStart(void)
-{
-	return rt_error(DRIVER(cuProfilerStart)());
-}
-
-cudaError_t impl_cudaProfilerStop(void)
-{
-	return rt_error(DRIVER(cuProfilerStop)());
 }
