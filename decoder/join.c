@@ -9,8 +9,9 @@
  *   2. as many grids of a shape as launches of it: they correspond in order;
  *   3. more launches than grids, one kernel, nothing lost and the capture cut while launches were still running: the
  *      first ones are here;
- *   4. more grids than launches, and graphs were launched: each launch of a graph makes the same number of them. If
- * only one set of such numbers explains the count, they correspond in order. Order is that of ids, where ids tell grids
+ *   4. more grids than launches, and graphs were launched: the capture tells what each of them held at the time. Where
+ * it does not, each launch of a graph is taken to make the same number of them, and if only one set of such numbers
+ * explains the count, that one holds. Then they correspond in order. Order is that of ids, where ids tell grids
  * apart. Otherwise it is that of starts, which is the order of the calls only within a stream, and across a
  * synchronisation of the context. Where launches of one shape were in flight on several streams between two of those,
  * none of them is joined: they are marked as ambiguous;
@@ -38,9 +39,10 @@ struct event {
 
 typedef ARRAY(struct event) event_array;
 
-/* An executable graph: how often it was launched, and how many grids of the shape at hand each time. */
+/* An executable graph, as long as it held the same: how often it was launched, and how many grids of the shape at hand
+ * each time. */
 struct graph {
-	uint64_t handle;
+	const struct meta_graph *holds; /* NULL: not known; its share is searched for */
 	uint64_t n_launches, share;
 	uint32_t first, last; /* of its launches */
 };
@@ -49,9 +51,11 @@ struct graph {
 struct context {
 	struct launches *launches;
 	event_array graph_launches; /* that succeeded, by number */
-	struct graph graphs[GRAPHS_MOST];
-	size_t n_graphs;           /* more than GRAPHS_MOST: not all are known */
-	ARRAY(struct event) waits; /* synchronisations of the whole context that succeeded, by begin */
+	ARRAY(struct graph) graphs;
+	struct map graphs_by_handle;   /* handle, what it held -> index */
+	uint32_t unknown[GRAPHS_MOST]; /* of them those whose contents are not known */
+	size_t n_unknown;              /* more than GRAPHS_MOST: not all are listed */
+	ARRAY(struct event) waits;     /* synchronisations of the whole context that succeeded, by begin */
 };
 
 /* One side of the join: a launch of the log or a grid, with its shape. */
@@ -333,10 +337,10 @@ struct search {
 static void search_shares(struct search *search, size_t index, uint64_t rest)
 {
 	const struct context *context = search->context;
-	const uint64_t n = context->graphs[index].n_launches;
+	const uint64_t n = context->graphs.items[context->unknown[index]].n_launches;
 	if (++search->n_steps > SHARES_TRIED || search->n_found > 1)
 		return;
-	if (index + 1 == context->n_graphs) {
+	if (index + 1 == context->n_unknown) {
 		if (rest % n != 0)
 			return;
 		search->shares[index] = rest / n;
@@ -350,18 +354,54 @@ static void search_shares(struct search *search, size_t index, uint64_t rest)
 	}
 }
 
-/* How many grids of the shape at hand a launch of each graph makes. False: nothing certain. */
-static bool find_shares(struct context *context, uint64_t n_from_graphs)
+/* How many grids of the shape a launch of the graph makes, by what it holds. */
+static uint64_t share_of(const struct launches *launches, const struct meta_graph *holds, struct shape shape)
+{
+	uint64_t share = 0;
+	for (uint32_t i = 0; i < holds->n_kernels; i++) {
+		const struct meta_graph_kernel *kernel = &launches->meta->graph_kernels.items[holds->first + i];
+		struct shape its;
+		if (shape_of(kernel->module, kernel->grid, kernel->threads, &its) && compare_shapes(its, shape) == 0)
+			share += kernel->n;
+	}
+	return share;
+}
+
+/* Is there a graph that was launched and is known to make grids of the shape? */
+static bool graphs_hold(const struct context *context, struct shape shape)
+{
+	for (size_t i = 0; i < context->graphs.n; i++)
+		if (context->graphs.items[i].holds != NULL &&
+		    share_of(context->launches, context->graphs.items[i].holds, shape) > 0)
+			return true;
+	return false;
+}
+
+/* How many grids of the shape a launch of each graph makes. False: nothing certain. */
+static bool find_shares(struct context *context, struct shape shape, uint64_t n_from_graphs)
 {
 	struct search search = { .context = context };
-	if (context->n_graphs == 0 || context->n_graphs > GRAPHS_MOST || context->launches->n_search_steps > STEPS_MOST)
+	uint64_t n_known = 0;
+	for (size_t i = 0; i < context->graphs.n; i++) {
+		struct graph *graph = &context->graphs.items[i];
+		uint64_t made;
+		if (graph->holds == NULL)
+			continue;
+		graph->share = share_of(context->launches, graph->holds, shape);
+		if (__builtin_mul_overflow(graph->share, graph->n_launches, &made) ||
+		    __builtin_add_overflow(n_known, made, &n_known) || n_known > n_from_graphs)
+			return false;
+	}
+	if (context->n_unknown == 0)
+		return n_known == n_from_graphs;
+	if (context->n_unknown > GRAPHS_MOST || context->launches->n_search_steps > STEPS_MOST)
 		return false;
-	search_shares(&search, 0, n_from_graphs);
+	search_shares(&search, 0, n_from_graphs - n_known);
 	context->launches->n_search_steps += search.n_steps;
 	if (search.n_found != 1 || search.n_steps > SHARES_TRIED)
 		return false;
-	for (size_t i = 0; i < context->n_graphs; i++)
-		context->graphs[i].share = search.found[i];
+	for (size_t i = 0; i < context->n_unknown; i++)
+		context->graphs.items[context->unknown[i]].share = search.found[i];
 	return true;
 }
 
@@ -381,8 +421,8 @@ static int list_events(struct context *context, const struct side *hosts, size_t
 			return WARPSPAN_NO_MEMORY;
 		*event = event_of_launch(context->launches, hosts[i].index);
 	}
-	for (size_t k = 0; with_graphs && k < context->n_graphs; k++) {
-		const struct graph *graph = &context->graphs[k];
+	for (size_t k = 0; with_graphs && k < context->graphs.n; k++) {
+		const struct graph *graph = &context->graphs.items[k];
 		for (uint32_t i = graph->share > 0 ? graph->first : WARPSPAN_NONE; i != WARPSPAN_NONE;
 		     i = context->graph_launches.items[i].next) {
 			for (uint64_t share = 0; share < graph->share; share++) {
@@ -409,7 +449,8 @@ static int join_by_shape(struct context *context, struct side *grids, size_t n_g
 	const uint32_t kernel = only_kernel(launches, hosts, n_hosts);
 	const bool more = n_grids > n_hosts && context->graph_launches.n > 0;
 	const bool prefix = n_hosts > n_grids && kernel != MAP_NONE && !launches->complete && !launches->lost_warps;
-	bool pair = n_grids == n_hosts || prefix || (more && whole && find_shares(context, n_grids - n_hosts));
+	const bool equal = n_grids == n_hosts && !graphs_hold(context, grids[0].shape);
+	bool pair = equal || prefix || (more && whole && find_shares(context, grids[0].shape, n_grids - n_hosts));
 	for (size_t i = 0; i < n_grids && more; i++)
 		pair = pair && launches->grids.items[grids[i].index].match != WARPSPAN_MATCH_UNSURE;
 	event_array events = { 0 };
@@ -528,6 +569,33 @@ static int join_context(struct context *context, struct side *grids, size_t n_gr
 	return result == WARPSPAN_OK ? join_rest(context, grids, n_grids, hosts, n_hosts) : result;
 }
 
+/* A launch of a graph, the `index`th of the context. */
+static int note_graph(struct context *context, const struct warpspan_host_call *call, uint32_t index)
+{
+	const struct meta *meta = context->launches->meta;
+	const struct meta_graph *holds = meta_graph_at(meta, call->amount, call->begin_ns);
+	if (holds != NULL && !holds->certain)
+		holds = NULL;
+	const uint64_t which = holds != NULL ? (uint64_t)(holds - meta->graphs.items) + 1 : 0;
+	const uint32_t known = map_find(&context->graphs_by_handle, call->amount, which);
+	if (known != MAP_NONE) {
+		struct graph *graph = &context->graphs.items[known];
+		context->graph_launches.items[graph->last].next = index;
+		graph->last = index;
+		graph->n_launches++;
+		return WARPSPAN_OK;
+	}
+	const uint32_t number = (uint32_t)context->graphs.n;
+	struct graph *graph = array_add(&context->graphs);
+	if (graph == NULL || map_set(&context->graphs_by_handle, call->amount, which, number) < 0)
+		return WARPSPAN_NO_MEMORY;
+	*graph = (struct graph){ holds, 1, 0, index, index };
+	if (holds == NULL && context->n_unknown < GRAPHS_MOST)
+		context->unknown[context->n_unknown] = number;
+	context->n_unknown += holds == NULL;
+	return WARPSPAN_OK;
+}
+
 /* The calls that concern a context, in order. `calls` are sorted by context and number. */
 static int look_at_calls(struct context *context, const uint32_t *calls, size_t n)
 {
@@ -545,19 +613,8 @@ static int look_at_calls(struct context *context, const uint32_t *calls, size_t 
 		if (launch == NULL)
 			return WARPSPAN_NO_MEMORY;
 		*launch = event_of_call(launches, calls[i]);
-		size_t k = 0;
-		while (k < context->n_graphs && k < GRAPHS_MOST && context->graphs[k].handle != call->amount)
-			k++;
-		const uint32_t index = (uint32_t)context->graph_launches.n - 1;
-		if (k == GRAPHS_MOST) {
-			context->n_graphs = GRAPHS_MOST + 1;
-		} else if (k == context->n_graphs) {
-			context->graphs[context->n_graphs++] = (struct graph){ call->amount, 1, 0, index, index };
-		} else {
-			context->graph_launches.items[context->graphs[k].last].next = index;
-			context->graphs[k].last = index;
-			context->graphs[k].n_launches++;
-		}
+		if (note_graph(context, call, (uint32_t)context->graph_launches.n - 1) < 0)
+			return WARPSPAN_NO_MEMORY;
 	}
 	return WARPSPAN_OK;
 }
@@ -656,6 +713,8 @@ static int join_each_context(struct launches *launches, side_array *grids, side_
 					      n_hosts > 0 ? hosts->items + first : NULL, n_hosts);
 		free(context.graph_launches.items);
 		free(context.waits.items);
+		free(context.graphs.items);
+		map_finish(&context.graphs_by_handle);
 		call = call_end;
 		at += n_grids;
 	}

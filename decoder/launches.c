@@ -562,6 +562,26 @@ static int match_leftovers(struct launches *launches)
 	return result;
 }
 
+/* The only kernel of the shape that the graph held when it was launched; MAP_NONE: it held several, or that is not
+ * known.
+ */
+static uint32_t kernel_in_graph(const struct launches *launches, uint32_t call, struct shape shape)
+{
+	const struct warpspan_host_call *launch = &launches->calls[call];
+	const struct meta_graph *holds = meta_graph_at(launches->meta, launch->amount, launch->begin_ns);
+	uint32_t number = 0;
+	for (uint32_t i = 0; holds != NULL && holds->certain && i < holds->n_kernels; i++) {
+		const struct meta_graph_kernel *kernel = &launches->meta->graph_kernels.items[holds->first + i];
+		struct shape its;
+		if (!shape_of(kernel->module, kernel->grid, kernel->threads, &its) || compare_shapes(its, shape) != 0)
+			continue;
+		if (number != 0 && number != kernel->kernel)
+			return MAP_NONE;
+		number = kernel->kernel;
+	}
+	return number != 0 ? map_find(&launches->kernels_by_number, number, 0) : MAP_NONE;
+}
+
 static int name_kernels(struct launches *launches)
 {
 	for (size_t i = 0; i < launches->grids.n; i++) {
@@ -574,6 +594,15 @@ static int name_kernels(struct launches *launches)
 			grid->kernel = kernel;
 		for (int k = 0; k < 3; k++)
 			grid->cluster[k] = launch->cluster[k] != 0 ? launch->cluster[k] : 1;
+	}
+	for (size_t i = 0; i < launches->segments->all.n; i++) {
+		const struct segment *segment = &launches->segments->all.items[i];
+		struct warpspan_grid *grid = &launches->grids.items[segment->grid];
+		if (grid->kernel != WARPSPAN_NONE || grid->call == WARPSPAN_NONE)
+			continue;
+		const uint32_t kernel = kernel_in_graph(launches, grid->call, shape_of_segment(&segment->head));
+		if (kernel != MAP_NONE)
+			grid->kernel = kernel;
 	}
 	int result = learn_sites(launches);
 	for (size_t i = 0; i < launches->segments->all.n && result == WARPSPAN_OK; i++) {
@@ -612,9 +641,63 @@ bool launches_waits_for_context(const struct launches *launches, const struct wa
 	       strncmp(launches->meta->hooks.items[index].name, "cuCtxSynchronize", strlen("cuCtxSynchronize")) == 0;
 }
 
+/* Notes that a kernel of the shape was, or may have been, launched: the only one's number, or SITE_OF_SEVERAL. */
+static int note_kernel_of_shape(struct map *kernels, struct shape shape, uint32_t kernel)
+{
+	const uint32_t before = map_find(kernels, shape.a, shape.b);
+	if (before == kernel || before == SITE_OF_SEVERAL)
+		return WARPSPAN_OK;
+	return map_set(kernels, shape.a, shape.b, before == MAP_NONE ? kernel : SITE_OF_SEVERAL) < 0
+		       ? WARPSPAN_NO_MEMORY
+		       : WARPSPAN_OK;
+}
+
+static int list_kernels_of_shapes(const struct launches *launches, struct map *kernels)
+{
+	struct shape shape;
+	int result = WARPSPAN_OK;
+	for (uint32_t i = 0; i < launches->n_log && result == WARPSPAN_OK; i++)
+		if (shape_of_launch(&launches->log[i], &shape))
+			result = note_kernel_of_shape(kernels, shape, launches->log[i].kernel);
+	for (size_t i = 0; i < launches->meta->graph_kernels.n && result == WARPSPAN_OK; i++) {
+		const struct meta_graph_kernel *kernel = &launches->meta->graph_kernels.items[i];
+		if (shape_of(kernel->module, kernel->grid, kernel->threads, &shape))
+			result = note_kernel_of_shape(kernels, shape, kernel->kernel);
+	}
+	return result;
+}
+
+/* A warp that opened at two places is one warp of a kernel that has both, or it is two, of two kernels: where there are
+ * several kernels of the shape, repetition does not tell. */
+static int doubt_mixed_grids(struct launches *launches)
+{
+	struct map kernels = { 0 }, sites = { 0 };
+	int result = list_kernels_of_shapes(launches, &kernels);
+	for (size_t i = 0; i < launches->segments->all.n && result == WARPSPAN_OK; i++) {
+		const struct segment *segment = &launches->segments->all.items[i];
+		const struct warpspan_segment *head = &segment->head;
+		struct warpspan_grid *grid = &launches->grids.items[segment->grid];
+		const struct shape shape = shape_of_segment(head);
+		if (grid->match != WARPSPAN_MATCH_REPEAT || map_find(&kernels, shape.a, shape.b) != SITE_OF_SEVERAL)
+			continue;
+		const uint64_t a = (uint64_t)segment->grid << 32 | head->block_x;
+		const uint64_t b = (uint64_t)head->block_y << 48 | (uint64_t)head->block_z << 32 | head->warp;
+		const uint32_t before = map_find(&sites, a, b);
+		if (before != MAP_NONE && before != head->site)
+			grid->match = WARPSPAN_MATCH_UNSURE;
+		else if (before == MAP_NONE && map_set(&sites, a, b, head->site) < 0)
+			result = WARPSPAN_NO_MEMORY;
+	}
+	map_finish(&kernels);
+	map_finish(&sites);
+	return result;
+}
+
 int launches_join(struct launches *launches)
 {
 	int result = index_kernels(launches);
+	if (result == WARPSPAN_OK)
+		result = doubt_mixed_grids(launches);
 	if (result == WARPSPAN_OK)
 		result = index_only_kernels(launches);
 	if (result == WARPSPAN_OK)

@@ -62,6 +62,11 @@ static const struct field hook_fields[] = {
 	FIELD("number", U32, warpspan_hook, number),
 	FIELD("name", TEXT, warpspan_hook, name),
 };
+static const struct field graph_fields[] = {
+	FIELD("exec", U64, meta_graph, exec),
+	FIELD("since_ns", U64, meta_graph, since_ns),
+	FIELD("certain", U32, meta_graph, certain),
+};
 #define N_FIELDS(fields) (sizeof(fields) / sizeof((fields)[0]))
 
 /* Where complaints about one chunk go. */
@@ -299,6 +304,57 @@ static int add_hook(struct meta *meta, const cJSON *object, const struct place *
 	return result;
 }
 
+/* [module, kernel, grid x, y, z, threads x, y, z, how many] */
+static bool read_graph_kernel(const cJSON *row, struct meta_graph_kernel *ret_kernel)
+{
+	uint32_t *const to[] = { &ret_kernel->module,     &ret_kernel->kernel,     &ret_kernel->grid[0],
+				 &ret_kernel->grid[1],    &ret_kernel->grid[2],    &ret_kernel->threads[0],
+				 &ret_kernel->threads[1], &ret_kernel->threads[2], &ret_kernel->n };
+	size_t i = 0;
+	const cJSON *item;
+	cJSON_ArrayForEach(item, row)
+	{
+		uint64_t value;
+		if (i == sizeof(to) / sizeof(to[0]) || !read_number(item, UINT32_MAX, &value))
+			return false;
+		*to[i++] = (uint32_t)value;
+	}
+	return i == sizeof(to) / sizeof(to[0]);
+}
+
+static int add_graph(struct meta *meta, const cJSON *object, const struct place *place)
+{
+	struct meta_graph graph = { 0 };
+	int result = read_fields(object, graph_fields, N_FIELDS(graph_fields), &graph, place);
+	const cJSON *rows = cJSON_GetObjectItemCaseSensitive(object, "kernels"), *row;
+	if (result >= 0 && !cJSON_IsArray(rows))
+		result = complain(place, object->string, "kernels", "is missing or has the wrong type");
+	if (result < 0)
+		return result;
+	graph.certain = graph.certain && cJSON_IsArray(rows);
+	graph.first = (uint32_t)meta->graph_kernels.n;
+	cJSON_ArrayForEach(row, rows)
+	{
+		struct meta_graph_kernel kernel = { 0 };
+		if (!cJSON_IsArray(row) || !read_graph_kernel(row, &kernel)) {
+			graph.certain = 0;
+			if (complain(place, object->string, "kernels", "has a row of another form") < 0)
+				return WARPSPAN_NO_MEMORY;
+			break;
+		}
+		struct meta_graph_kernel *added = array_add(&meta->graph_kernels);
+		if (added == NULL)
+			return WARPSPAN_NO_MEMORY;
+		*added = kernel;
+	}
+	graph.n_kernels = (uint32_t)meta->graph_kernels.n - graph.first;
+	struct meta_graph *added = array_add(&meta->graphs);
+	if (added == NULL)
+		return WARPSPAN_NO_MEMORY;
+	*added = graph;
+	return result;
+}
+
 /* Cumulative: a value that was told before is replaced. */
 static int add_counters(struct meta *meta, const cJSON *object, const struct place *place)
 {
@@ -334,8 +390,8 @@ static const struct {
 	const char *key;
 	int (*add)(struct meta *meta, const cJSON *object, const struct place *place);
 } objects[] = {
-	{ "session", add_session }, { "device", add_device }, { "context", add_context },
-	{ "kernel", add_kernel },   { "hook", add_hook },     { "counters", add_counters },
+	{ "session", add_session }, { "device", add_device },     { "context", add_context }, { "kernel", add_kernel },
+	{ "hook", add_hook },       { "counters", add_counters }, { "graph", add_graph },
 };
 
 int meta_add_chunk(struct meta *meta, const struct capture_chunk *chunk, const char *path, struct damage *damage)
@@ -369,8 +425,41 @@ static int by_hook_number(const void *left, const void *right)
 	return (a->number > b->number) - (a->number < b->number);
 }
 
+static int by_executable_and_time(const void *left, const void *right)
+{
+	const struct meta_graph *a = left, *b = right;
+	if (a->exec != b->exec)
+		return a->exec < b->exec ? -1 : 1;
+	if (a->since_ns != b->since_ns)
+		return a->since_ns < b->since_ns ? -1 : 1;
+	return (a->first > b->first) - (a->first < b->first);
+}
+
+/* The last of the executable that begins by then; NULL: none. */
+static const struct meta_graph *last_graph(const struct meta *meta, uint64_t exec, uint64_t time_ns)
+{
+	size_t low = 0, high = meta->graphs.n;
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		const struct meta_graph *graph = &meta->graphs.items[middle];
+		if (graph->exec < exec || (graph->exec == exec && graph->since_ns <= time_ns))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low > 0 && meta->graphs.items[low - 1].exec == exec ? &meta->graphs.items[low - 1] : NULL;
+}
+
+const struct meta_graph *meta_graph_at(const struct meta *meta, uint64_t exec, uint64_t time_ns)
+{
+	/* From where changes were lost nothing is known of any. */
+	return last_graph(meta, 0, UINT64_MAX) == NULL && exec != 0 ? last_graph(meta, exec, time_ns) : NULL;
+}
+
 int meta_complete(struct meta *meta)
 {
+	if (meta->graphs.n > 1)
+		qsort(meta->graphs.items, meta->graphs.n, sizeof(*meta->graphs.items), by_executable_and_time);
 	if (meta->hooks.n > 1)
 		qsort(meta->hooks.items, meta->hooks.n, sizeof(*meta->hooks.items), by_hook_number);
 	for (size_t i = 0; i < meta->hooks.n; i++)
@@ -450,6 +539,8 @@ void meta_finish(struct meta *meta)
 	free(meta->kernels.items);
 	free(meta->hooks.items);
 	free(meta->counters.items);
+	free(meta->graphs.items);
+	free(meta->graph_kernels.items);
 	map_finish(&meta->hooks_by_number);
 	map_finish(&meta->device_of_context);
 	memset(meta, 0, sizeof(*meta));

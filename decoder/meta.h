@@ -28,6 +28,20 @@ struct meta_context {
 	uint32_t device; /* its ordinal */
 };
 
+/* What a launch of an executable graph makes, as long as no later one of the same executable holds. */
+struct meta_graph {
+	uint64_t exec; /* 0: holds for every executable */
+	uint64_t since_ns;
+	uint32_t certain;          /* 0: there may be kernels that are not listed */
+	uint32_t first, n_kernels; /* of graph_kernels */
+};
+
+struct meta_graph_kernel {
+	uint32_t module, kernel; /* numbers */
+	uint32_t grid[3], threads[3];
+	uint32_t n; /* how many such grids a launch makes */
+};
+
 struct meta {
 	struct meta_session session;
 	bool has_session;
@@ -35,6 +49,8 @@ struct meta {
 	ARRAY(struct meta_context) contexts;
 	ARRAY(struct warpspan_kernel) kernels;
 	ARRAY(struct warpspan_hook) hooks;
+	ARRAY(struct meta_graph) graphs; /* by executable and time, once complete */
+	ARRAY(struct meta_graph_kernel) graph_kernels;
 	ARRAY(__typeof__(*((struct warpspan_model *)0)->counters)) counters;
 	struct map hooks_by_number;   /* number -> index, once complete */
 	struct map device_of_context; /* number -> index: answers given so far */
@@ -44,6 +60,8 @@ struct meta {
 int meta_add_chunk(struct meta *meta, const struct capture_chunk *chunk, const char *path, struct damage *damage);
 /* After the last chunk: fills what no chunk told with empty values, sorts the hooks by number. */
 int meta_complete(struct meta *meta);
+/* What the executable held at the time; NULL: not known. After meta_complete(). */
+const struct meta_graph *meta_graph_at(const struct meta *meta, uint64_t exec, uint64_t time_ns);
 /* Index of the device of a context. A context no chunk told of is put on the first device (one called "unknown device"
  * when there is none), and noted as damage once. */
 int meta_device_of(struct meta *meta, uint32_t context, uint64_t offset, const char *path, struct damage *damage,

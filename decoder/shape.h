@@ -24,17 +24,21 @@ static inline struct shape shape_of_segment(const struct warpspan_segment *head)
 }
 
 /* False: dimensions no segment can have. */
-static inline bool shape_of_launch(const struct warpspan_launch *launch, struct shape *ret_shape)
+static inline bool shape_of(uint32_t module, const uint32_t grid[3], const uint32_t threads[3], struct shape *ret_shape)
 {
-	if (launch->grid[1] > UINT16_MAX || launch->grid[2] > UINT16_MAX || launch->threads[0] > 1024 ||
-	    launch->threads[1] > 1024 || launch->threads[2] > 1023)
+	if (grid[1] > UINT16_MAX || grid[2] > UINT16_MAX || threads[0] > 1024 || threads[1] > 1024 || threads[2] > 1023)
 		return false;
 	*ret_shape = (struct shape){
-		.a = (uint64_t)launch->module << 32 | launch->grid[0],
-		.b = (uint64_t)launch->grid[1] << 48 | (uint64_t)launch->grid[2] << 32 |
-		     (uint64_t)launch->threads[0] << 21 | (uint64_t)launch->threads[1] << 10 | launch->threads[2],
+		.a = (uint64_t)module << 32 | grid[0],
+		.b = (uint64_t)grid[1] << 48 | (uint64_t)grid[2] << 32 | (uint64_t)threads[0] << 21 |
+		     (uint64_t)threads[1] << 10 | threads[2],
 	};
 	return true;
+}
+
+static inline bool shape_of_launch(const struct warpspan_launch *launch, struct shape *ret_shape)
+{
+	return shape_of(launch->module, launch->grid, launch->threads, ret_shape);
 }
 
 static inline int compare_u64(uint64_t a, uint64_t b)

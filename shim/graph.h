@@ -11,10 +11,32 @@
 
 #include "cuda_names.h"
 
+#include <stdbool.h>
+
 /* Every kernel of the graph, child graphs included. NULL is fine. */
 void warpspan_graph_attach(CUgraph graph);
 
-/* One kernel. `context`: where it runs; NULL: in the current one. */
-void warpspan_graph_attach_kernel(CUfunction function, CUkernel kernel, CUcontext context);
+/* The same, and what an executable made of it, or updated from it, holds from now on. */
+void warpspan_graph_executable(CUgraphExec exec, CUgraph graph, bool is_update);
+
+/* One kernel; without a context it runs in the current one. */
+void warpspan_graph_attach_kernel(const CUDA_KERNEL_NODE_PARAMS_v2 *parameters);
+
+/* The same, where it becomes that of a node of an executable. */
+void warpspan_graph_executable_node(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2 *parameters);
+
+/* The older form of parameters as the newer one. */
+static inline CUDA_KERNEL_NODE_PARAMS_v2 warpspan_graph_parameters(const CUDA_KERNEL_NODE_PARAMS_v1 *before)
+{
+	return (CUDA_KERNEL_NODE_PARAMS_v2){
+		.func = before->func,
+		.gridDimX = before->gridDimX,
+		.gridDimY = before->gridDimY,
+		.gridDimZ = before->gridDimZ,
+		.blockDimX = before->blockDimX,
+		.blockDimY = before->blockDimY,
+		.blockDimZ = before->blockDimZ,
+	};
+}
 
 #endif

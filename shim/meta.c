@@ -7,6 +7,7 @@
 #include "meta.h"
 
 #include "arena.h"
+#include "contents.h"
 #include "counters.h"
 #include "driver.h"
 #include "hooks.h"
@@ -157,6 +158,7 @@ void warpspan_meta_session(const struct warpspan_settings *settings, unsigned se
 	put_number(&object, "words_most", WARPSPAN_WORDS_MOST);
 	put_item(&object, "settings", settings_object(settings));
 	end(&object, "session");
+	warpspan_contents_begin();
 }
 
 /* --- what launches refer to ------------------------------------------------------------------- */
@@ -241,6 +243,77 @@ static bool never_attached(const struct warpspan_module *module)
 	       !atomic_load_explicit(&module->attached, memory_order_acquire);
 }
 
+/* --- graphs ----------------------------------------------------------------------------------- */
+
+static int by_what_it_launches(const void *left, const void *right)
+{
+	const struct warpspan_content *a = left, *b = right;
+	const uint32_t pairs[][2] = {
+		{ a->module, b->module },         { a->kernel, b->kernel },         { a->grid[0], b->grid[0] },
+		{ a->grid[1], b->grid[1] },       { a->grid[2], b->grid[2] },       { a->threads[0], b->threads[0] },
+		{ a->threads[1], b->threads[1] }, { a->threads[2], b->threads[2] },
+	};
+
+	for (unsigned i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		if (pairs[i][0] != pairs[i][1])
+			return pairs[i][0] > pairs[i][1] ? 1 : -1;
+	return 0;
+}
+
+/* [module, kernel, grid x, y, z, threads x, y, z, how many]; NULL: no memory. */
+static cJSON *row_of_kernels(const struct warpspan_content *content, size_t n)
+{
+	const double numbers[] = { content->module,     content->kernel,     content->grid[0],
+				   content->grid[1],    content->grid[2],    content->threads[0],
+				   content->threads[1], content->threads[2], (double)n };
+
+	return cJSON_CreateDoubleArray(numbers, sizeof(numbers) / sizeof(numbers[0]));
+}
+
+static void put_kernels(struct object *object, struct warpspan_snapshot *snapshot)
+{
+	cJSON *rows = cJSON_CreateArray();
+	size_t end;
+
+	if (snapshot->n > 1)
+		qsort(snapshot->items, snapshot->n, sizeof(snapshot->items[0]), by_what_it_launches);
+	for (size_t i = 0; i < snapshot->n && rows != NULL; i = end) {
+		cJSON *row;
+
+		for (end = i + 1; end < snapshot->n; end++)
+			if (by_what_it_launches(&snapshot->items[i], &snapshot->items[end]) != 0)
+				break;
+		row = row_of_kernels(&snapshot->items[i], end - i);
+		if (row == NULL || !cJSON_AddItemToArray(rows, row)) {
+			cJSON_Delete(row);
+			cJSON_Delete(rows);
+			rows = NULL;
+		}
+	}
+	put_item(object, "kernels", rows);
+}
+
+/* What executable graphs hold, where that changed since the last call. */
+static void announce_graphs(void)
+{
+	struct warpspan_snapshot *snapshot = warpspan_contents_take();
+
+	while (snapshot != NULL) {
+		struct warpspan_snapshot *next = snapshot->next;
+		struct object object = begin();
+
+		put_u64(&object, "exec", snapshot->exec);
+		put_u64(&object, "since_ns", snapshot->since_ns);
+		put_number(&object, "certain", !snapshot->uncertain);
+		put_kernels(&object, snapshot);
+		end(&object, "graph");
+		free(snapshot);
+		snapshot = next;
+	}
+}
+
+/* --- what is new --- */
+
 /* What the current session's capture has so far. */
 static struct {
 	uint32_t changes_seen;
@@ -263,6 +336,7 @@ void warpspan_meta_announce(void)
 	const uint32_t changes = warpspan_registry_changes();
 	bool settled = true;
 
+	announce_graphs();
 	if (written.any_seen && changes == written.changes_seen)
 		return;
 	written.changes_seen = changes;
@@ -328,7 +402,10 @@ void warpspan_meta_end(const struct warpspan_origin *by, uint64_t end_ns, bool q
 	put_number(&object, "stopped_in_thread", by->thread);
 	put_item(&object, "quiet", cJSON_CreateBool(quiet));
 	end(&object, "stop");
+	warpspan_contents_end();
 }
+
+/* --- the rest --- */
 
 void warpspan_meta_hook(uint32_t number)
 {

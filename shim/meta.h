@@ -17,7 +17,7 @@ void warpspan_meta_session(const struct warpspan_settings *settings, unsigned se
 /* The collector has it: nothing else is in its capture. */
 void warpspan_meta_begin(unsigned session);
 
-/* Devices, contexts, modules and kernels that are new since the last call. */
+/* Devices, contexts, modules and kernels that are new since the last call, and what graphs hold where that changed. */
 void warpspan_meta_announce(void);
 /* Whether the session's capture has the kernel. */
 bool warpspan_meta_has(const struct warpspan_kernel *kernel);

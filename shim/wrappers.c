@@ -10,6 +10,7 @@
 
 #include "capture.h"
 #include "collector.h"
+#include "contents.h"
 #include "counters.h"
 #include "graph.h"
 #include "host_call.h"
@@ -258,45 +259,94 @@ static void after_end_capture(struct call *call, CUresult result, CUstream strea
 		warpspan_graph_attach(*graph);
 }
 
-/* The forms differ in what follows the graph. */
-#define after_instantiate(call, result, exec, graph, ...) after_graph(result, graph)
-#define after_exec_update(call, result, exec, graph, ...) after_graph(result, graph)
-#define after_exec_child(call, result, exec, node, graph) after_graph(result, graph)
+static void instantiated(CUresult result, const CUgraphExec *exec, CUgraph graph)
+{
+	if (result == CUDA_SUCCESS && exec != NULL)
+		warpspan_graph_executable(*exec, graph, false);
+}
 
-static void after_graph(CUresult result, CUgraph graph)
+static void updated(CUresult result, CUgraphExec exec, CUgraph graph)
 {
 	if (result == CUDA_SUCCESS)
-		warpspan_graph_attach(graph);
+		warpspan_graph_executable(exec, graph, true);
 }
 
-static void after_kernel_v1(CUresult result, const CUDA_KERNEL_NODE_PARAMS_v1 *parameters)
+static void after_exec_child(struct call *call, CUresult result, CUgraphExec exec, CUgraphNode node, CUgraph graph)
 {
-	if (result == CUDA_SUCCESS && parameters != NULL)
-		warpspan_graph_attach_kernel(parameters->func, NULL, NULL);
+	if (result != CUDA_SUCCESS)
+		return;
+	warpspan_graph_attach(graph);
+	warpspan_contents_doubt(exec);
 }
 
-static void after_kernel(CUresult result, const CUDA_KERNEL_NODE_PARAMS_v2 *parameters)
+/* The forms differ in what follows the graph. */
+#define after_instantiate(call, result, exec, graph, ...) instantiated(result, exec, graph)
+#define after_exec_update(call, result, exec, graph, ...) updated(result, exec, graph)
+#define after_exec_destroy(call, result, exec)            ((result) == CUDA_SUCCESS ? warpspan_contents_drop(exec) : (void)0)
+#define after_enable(call, result, exec, node, enabled) \
+	((result) == CUDA_SUCCESS ? warpspan_contents_enable(exec, node, (enabled) != 0) : (void)0)
+
+/* `exec` NULL: a node of a graph that is not executable yet. */
+static void after_kernel(CUresult result, CUgraphExec exec, CUgraphNode node,
+			 const CUDA_KERNEL_NODE_PARAMS_v2 *parameters)
 {
-	if (result == CUDA_SUCCESS && parameters != NULL)
-		warpspan_graph_attach_kernel(parameters->func, parameters->kern, parameters->ctx);
+	if (result != CUDA_SUCCESS || parameters == NULL)
+		return;
+	if (exec != NULL)
+		warpspan_graph_executable_node(exec, node, parameters);
+	else
+		warpspan_graph_attach_kernel(parameters);
 }
 
-static void after_node(CUresult result, const CUgraphNodeParams *parameters)
+static void after_kernel_v1(CUresult result, CUgraphExec exec, CUgraphNode node,
+			    const CUDA_KERNEL_NODE_PARAMS_v1 *before)
 {
-	if (result == CUDA_SUCCESS && parameters != NULL && parameters->type == CU_GRAPH_NODE_TYPE_KERNEL)
-		warpspan_graph_attach_kernel(parameters->kernel.func, parameters->kernel.kern, parameters->kernel.ctx);
+	CUDA_KERNEL_NODE_PARAMS_v2 parameters;
+
+	if (result != CUDA_SUCCESS || before == NULL)
+		return;
+	parameters = warpspan_graph_parameters(before);
+	after_kernel(result, exec, node, &parameters);
 }
 
-#define after_add_kernel_v1(call, result, node, graph, nodes, n_nodes, parameters)      after_kernel_v1(result, parameters)
-#define after_add_kernel(call, result, node, graph, nodes, n_nodes, parameters)         after_kernel(result, parameters)
-#define after_add_node(call, result, node, graph, nodes, n_nodes, parameters)           after_node(result, parameters)
-#define after_add_node_v2(call, result, node, graph, nodes, edges, n_nodes, parameters) after_node(result, parameters)
-#define after_set_kernel_v1(call, result, node, parameters)                             after_kernel_v1(result, parameters)
-#define after_set_kernel(call, result, node, parameters)                                after_kernel(result, parameters)
-#define after_exec_set_kernel_v1(call, result, exec, node, parameters)                  after_kernel_v1(result, parameters)
-#define after_exec_set_kernel(call, result, exec, node, parameters)                     after_kernel(result, parameters)
-#define after_set_node(call, result, node, parameters)                                  after_node(result, parameters)
-#define after_exec_set_node(call, result, exec, node, parameters)                       after_node(result, parameters)
+static void after_node(CUresult result, CUgraphExec exec, CUgraphNode node, const CUgraphNodeParams *parameters)
+{
+	CUDA_KERNEL_NODE_PARAMS_v2 kernel;
+
+	if (result != CUDA_SUCCESS || parameters == NULL)
+		return;
+	if (parameters->type == CU_GRAPH_NODE_TYPE_KERNEL) {
+		kernel = (CUDA_KERNEL_NODE_PARAMS_v2){
+			.func = parameters->kernel.func,
+			.gridDimX = parameters->kernel.gridDimX,
+			.gridDimY = parameters->kernel.gridDimY,
+			.gridDimZ = parameters->kernel.gridDimZ,
+			.blockDimX = parameters->kernel.blockDimX,
+			.blockDimY = parameters->kernel.blockDimY,
+			.blockDimZ = parameters->kernel.blockDimZ,
+			.kern = parameters->kernel.kern,
+			.ctx = parameters->kernel.ctx,
+		};
+		after_kernel(result, exec, node, &kernel);
+	} else if (exec != NULL && (parameters->type == CU_GRAPH_NODE_TYPE_GRAPH ||
+				    parameters->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)) {
+		warpspan_contents_doubt(exec);
+	}
+}
+
+#define after_add_kernel_v1(call, result, node, graph, nodes, n_nodes, parameters) \
+	after_kernel_v1(result, NULL, NULL, parameters)
+#define after_add_kernel(call, result, node, graph, nodes, n_nodes, parameters) \
+	after_kernel(result, NULL, NULL, parameters)
+#define after_add_node(call, result, node, graph, nodes, n_nodes, parameters) after_node(result, NULL, NULL, parameters)
+#define after_add_node_v2(call, result, node, graph, nodes, edges, n_nodes, parameters) \
+	after_node(result, NULL, NULL, parameters)
+#define after_set_kernel_v1(call, result, node, parameters)            after_kernel_v1(result, NULL, NULL, parameters)
+#define after_set_kernel(call, result, node, parameters)               after_kernel(result, NULL, NULL, parameters)
+#define after_set_node(call, result, node, parameters)                 after_node(result, NULL, NULL, parameters)
+#define after_exec_set_kernel_v1(call, result, exec, node, parameters) after_kernel_v1(result, exec, node, parameters)
+#define after_exec_set_kernel(call, result, exec, node, parameters)    after_kernel(result, exec, node, parameters)
+#define after_exec_set_node(call, result, exec, node, parameters)      after_node(result, exec, node, parameters)
 
 /* A graph that is launched into a capture becomes part of another one, and does not run now. */
 static void begin_graph_launch(struct call *call, CUgraphExec exec, CUstream stream, bool per_thread)

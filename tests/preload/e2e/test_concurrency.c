@@ -233,6 +233,71 @@ static void replays_are_joined_with_the_launches_of_their_graph(void **state)
 	}
 }
 
+/* What each replay of updates.cu runs: its first kernel, with how many blocks, and whether "finish" follows. */
+static const struct {
+	const char *region;
+	uint32_t n_blocks;
+	bool finishes;
+} plan[] = {
+	{ "step", 2, true }, { "step", 2, true }, { "other", 2, true }, { "other", 2, true },
+	{ "step", 5, true }, { "step", 5, true }, { "step", 5, true },  { "step", 5, false },
+	{ "step", 5, true }, { "step", 3, true }, { "step", 3, true },  { "step", 2, true },
+};
+#define N_PLANNED (sizeof(plan) / sizeof(plan[0]))
+
+/* Where ids do not tell replays apart, kernels of the same dimensions may be mixed up: `some` are then marked and left.
+ */
+static void check_updates(const struct warpspan_model *model, bool some)
+{
+	unsigned n_first[N_PLANNED] = { 0 }, n_finish[N_PLANNED] = { 0 };
+	assert_int_equal(model->n_launches, 0);
+	if (!some)
+		assert_int_equal(model->n_grids, 2 * N_PLANNED - 1);
+	for (uint32_t i = 0; i < model->n_grids; i++) {
+		const struct warpspan_grid *grid = &model->grids[i];
+		const struct warpspan_slice *slice = &model->slices[model->tracks[grid->first_track].first_slice];
+		const char *region = model->regions[slice->region].name;
+		if (some && grid->grid[0] == 2) {
+			assert_int_equal(grid->join, WARPSPAN_JOIN_AMBIGUOUS);
+			assert_true(grid->match == WARPSPAN_MATCH_UNSURE || grid->n_warps == 4);
+			continue;
+		}
+		if (grid->call == WARPSPAN_NONE)
+			fail_msg("a grid of %s is joined with nothing: %d", region, (int)grid->join);
+		uint32_t replay = 0;
+		for (uint32_t c = 0; c < grid->call; c++)
+			replay += model->calls[c].kind == WARPSPAN_HOST_GRAPH_LAUNCH;
+		assert_in_range(replay, 0, N_PLANNED - 1);
+		if (strcmp(region, "finish") == 0) {
+			assert_true(plan[replay].finishes);
+			assert_int_equal(grid->grid[0], 1);
+			n_finish[replay]++;
+		} else {
+			assert_string_equal(region, plan[replay].region);
+			assert_int_equal(grid->grid[0], plan[replay].n_blocks);
+			n_first[replay]++;
+		}
+		if (!is_kernel(model, grid, region))
+			fail_msg("a grid of %s is taken for one of %s", region, model->kernels[grid->kernel].demangled);
+	}
+	for (size_t i = 0; i < N_PLANNED; i++) {
+		assert_int_equal(n_first[i], some && plan[i].n_blocks == 2 ? 0 : 1);
+		assert_int_equal(n_finish[i], plan[i].finishes);
+	}
+}
+
+static void replays_of_updated_graphs_are_joined_with_what_they_held(void **state)
+{
+	static const char *const settings[] = { "SIMGPU_GRIDID=unique", "SIMGPU_GRIDID=constant",
+						"SIMGPU_GRIDID=per-graph" };
+	for (int k = 0; k < 3; k++) {
+		struct warpspan_model *model = record("tests/preload/e2e/updates", settings[k]);
+		print_message("  %s\n", settings[k]);
+		check_updates(model, k != 0);
+		warpspan_model_destroy(model);
+	}
+}
+
 static void two_devices_are_joined_each_on_its_own(void **state)
 {
 	struct warpspan_model *model = record("tests/preload/e2e/two_gpus", "SIMGPU_DEVICES=2");
@@ -261,6 +326,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(with_one_id_for_all_what_is_ambiguous_is_marked),
 		cmocka_unit_test(kernels_on_two_streams_still_overlap),
 		cmocka_unit_test(replays_are_joined_with_the_launches_of_their_graph),
+		cmocka_unit_test(replays_of_updated_graphs_are_joined_with_what_they_held),
 		cmocka_unit_test(two_devices_are_joined_each_on_its_own),
 	};
 	if (argc != 2) {
