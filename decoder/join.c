@@ -42,9 +42,15 @@ typedef ARRAY(struct event) event_array;
 /* An executable graph, as long as it held the same: how often it was launched, and how many grids of the shape at hand
  * each time. */
 struct graph {
-	const struct meta_graph *holds; /* NULL: not known; its share is searched for */
 	uint64_t n_launches, share;
 	uint32_t first, last; /* of its launches */
+};
+
+/* A launch of this graph makes so many grids of this shape. */
+struct held {
+	struct shape shape;
+	uint32_t graph; /* index */
+	uint32_t n;
 };
 
 /* What was found out about one context. */
@@ -54,6 +60,7 @@ struct context {
 	ARRAY(struct graph) graphs;
 	struct map graphs_by_handle;   /* handle, what it held -> index */
 	uint32_t unknown[GRAPHS_MOST]; /* of them those whose contents are not known */
+	ARRAY(struct held) held;       /* of the others, by shape and graph */
 	size_t n_unknown;              /* more than GRAPHS_MOST: not all are listed */
 	ARRAY(struct event) waits;     /* synchronisations of the whole context that succeeded, by begin */
 };
@@ -354,41 +361,36 @@ static void search_shares(struct search *search, size_t index, uint64_t rest)
 	}
 }
 
-/* How many grids of the shape a launch of the graph makes, by what it holds. */
-static uint64_t share_of(const struct launches *launches, const struct meta_graph *holds, struct shape shape)
+/* What is held of the shape, in the order of graphs. */
+static const struct held *held_part(const struct context *context, struct shape shape, size_t *ret_n)
 {
-	uint64_t share = 0;
-	for (uint32_t i = 0; i < holds->n_kernels; i++) {
-		const struct meta_graph_kernel *kernel = &launches->meta->graph_kernels.items[holds->first + i];
-		struct shape its;
-		if (shape_of(kernel->module, kernel->grid, kernel->threads, &its) && compare_shapes(its, shape) == 0)
-			share += kernel->n;
+	size_t low = 0, high = context->held.n;
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		if (compare_shapes(context->held.items[middle].shape, shape) < 0)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return share;
-}
-
-/* Is there a graph that was launched and is known to make grids of the shape? */
-static bool graphs_hold(const struct context *context, struct shape shape)
-{
-	for (size_t i = 0; i < context->graphs.n; i++)
-		if (context->graphs.items[i].holds != NULL &&
-		    share_of(context->launches, context->graphs.items[i].holds, shape) > 0)
-			return true;
-	return false;
+	size_t end = low;
+	while (end < context->held.n && compare_shapes(context->held.items[end].shape, shape) == 0)
+		end++;
+	*ret_n = end - low;
+	return context->held.n > 0 ? context->held.items + low : NULL;
 }
 
 /* How many grids of the shape a launch of each graph makes. False: nothing certain. */
-static bool find_shares(struct context *context, struct shape shape, uint64_t n_from_graphs)
+static bool find_shares(struct context *context, const struct held *held, size_t n_held, uint64_t n_from_graphs)
 {
 	struct search search = { .context = context };
 	uint64_t n_known = 0;
-	for (size_t i = 0; i < context->graphs.n; i++) {
-		struct graph *graph = &context->graphs.items[i];
+	for (size_t i = 0; i < n_held; i++)
+		context->graphs.items[held[i].graph].share = 0;
+	for (size_t i = 0; i < n_held; i++) {
+		struct graph *graph = &context->graphs.items[held[i].graph];
 		uint64_t made;
-		if (graph->holds == NULL)
-			continue;
-		graph->share = share_of(context->launches, graph->holds, shape);
-		if (__builtin_mul_overflow(graph->share, graph->n_launches, &made) ||
+		graph->share += held[i].n;
+		if (__builtin_mul_overflow((uint64_t)held[i].n, graph->n_launches, &made) ||
 		    __builtin_add_overflow(n_known, made, &n_known) || n_known > n_from_graphs)
 			return false;
 	}
@@ -411,31 +413,40 @@ static int by_event_number(const void *left, const void *right)
 	return (a->number > b->number) - (a->number < b->number);
 }
 
-/* The launches of a shape and those of graphs, each as often as it makes grids of the shape, by number. */
-static int list_events(struct context *context, const struct side *hosts, size_t n_hosts, bool with_graphs,
-		       event_array *events)
+/* The launches of a graph, each as often as it makes grids of the shape at hand. */
+static int list_graph_events(const struct context *context, const struct graph *graph, event_array *events)
 {
+	for (uint32_t i = graph->share > 0 ? graph->first : WARPSPAN_NONE; i != WARPSPAN_NONE;
+	     i = context->graph_launches.items[i].next) {
+		for (uint64_t share = 0; share < graph->share; share++) {
+			struct event *event = array_add(events);
+			if (event == NULL)
+				return WARPSPAN_NO_MEMORY;
+			*event = context->graph_launches.items[i];
+		}
+	}
+	return WARPSPAN_OK;
+}
+
+/* The launches of a shape and those of graphs that make it, by number. */
+static int list_events(const struct context *context, const struct side *hosts, size_t n_hosts, bool with_graphs,
+		       const struct held *held, size_t n_held, event_array *events)
+{
+	int result = WARPSPAN_OK;
 	for (size_t i = 0; i < n_hosts; i++) {
 		struct event *event = array_add(events);
 		if (event == NULL)
 			return WARPSPAN_NO_MEMORY;
 		*event = event_of_launch(context->launches, hosts[i].index);
 	}
-	for (size_t k = 0; with_graphs && k < context->graphs.n; k++) {
-		const struct graph *graph = &context->graphs.items[k];
-		for (uint32_t i = graph->share > 0 ? graph->first : WARPSPAN_NONE; i != WARPSPAN_NONE;
-		     i = context->graph_launches.items[i].next) {
-			for (uint64_t share = 0; share < graph->share; share++) {
-				struct event *event = array_add(events);
-				if (event == NULL)
-					return WARPSPAN_NO_MEMORY;
-				*event = context->graph_launches.items[i];
-			}
-		}
-	}
-	if (events->n > 1)
+	for (size_t i = 0; with_graphs && i < n_held && result == WARPSPAN_OK; i++)
+		if (i == 0 || held[i].graph != held[i - 1].graph)
+			result = list_graph_events(context, &context->graphs.items[held[i].graph], events);
+	for (size_t i = 0; with_graphs && i < context->n_unknown && i < GRAPHS_MOST && result == WARPSPAN_OK; i++)
+		result = list_graph_events(context, &context->graphs.items[context->unknown[i]], events);
+	if (result == WARPSPAN_OK && events->n > 1)
 		qsort(events->items, events->n, sizeof(*events->items), by_event_number);
-	return WARPSPAN_OK;
+	return result;
 }
 
 /* --- a context -------------------------------------------------------------------------------- */
@@ -449,12 +460,14 @@ static int join_by_shape(struct context *context, struct side *grids, size_t n_g
 	const uint32_t kernel = only_kernel(launches, hosts, n_hosts);
 	const bool more = n_grids > n_hosts && context->graph_launches.n > 0;
 	const bool prefix = n_hosts > n_grids && kernel != MAP_NONE && !launches->complete && !launches->lost_warps;
-	const bool equal = n_grids == n_hosts && !graphs_hold(context, grids[0].shape);
-	bool pair = equal || prefix || (more && whole && find_shares(context, grids[0].shape, n_grids - n_hosts));
+	size_t n_held;
+	const struct held *held = held_part(context, grids[0].shape, &n_held);
+	const bool equal = n_grids == n_hosts && n_held == 0;
+	bool pair = equal || prefix || (more && whole && find_shares(context, held, n_held, n_grids - n_hosts));
 	for (size_t i = 0; i < n_grids && more; i++)
 		pair = pair && launches->grids.items[grids[i].index].match != WARPSPAN_MATCH_UNSURE;
 	event_array events = { 0 };
-	int result = pair ? list_events(context, hosts, n_hosts, more, &events) : WARPSPAN_OK;
+	int result = pair ? list_events(context, hosts, n_hosts, more, held, n_held, &events) : WARPSPAN_OK;
 	for (size_t i = 0; i < n_grids && !pair; i++) {
 		struct warpspan_grid *grid = &launches->grids.items[grids[i].index];
 		grid->join = more || n_hosts > n_grids ? WARPSPAN_JOIN_AMBIGUOUS : WARPSPAN_JOIN_NONE;
@@ -569,6 +582,30 @@ static int join_context(struct context *context, struct side *grids, size_t n_gr
 	return result == WARPSPAN_OK ? join_rest(context, grids, n_grids, hosts, n_hosts) : result;
 }
 
+static int by_shape_and_graph(const void *left, const void *right)
+{
+	const struct held *a = left, *b = right;
+	const int shapes = compare_shapes(a->shape, b->shape);
+	return shapes != 0 ? shapes : (a->graph > b->graph) - (a->graph < b->graph);
+}
+
+/* What the graph holds, by shape. */
+static int note_held(struct context *context, const struct meta_graph *holds, uint32_t graph)
+{
+	for (uint32_t i = 0; i < holds->n_kernels; i++) {
+		const struct meta_graph_kernel *kernel =
+			&context->launches->meta->graph_kernels.items[holds->first + i];
+		struct shape shape;
+		if (kernel->n == 0 || !shape_of(kernel->module, kernel->grid, kernel->threads, &shape))
+			continue;
+		struct held *held = array_add(&context->held);
+		if (held == NULL)
+			return WARPSPAN_NO_MEMORY;
+		*held = (struct held){ shape, graph, kernel->n };
+	}
+	return WARPSPAN_OK;
+}
+
 /* A launch of a graph, the `index`th of the context. */
 static int note_graph(struct context *context, const struct warpspan_host_call *call, uint32_t index)
 {
@@ -589,10 +626,12 @@ static int note_graph(struct context *context, const struct warpspan_host_call *
 	struct graph *graph = array_add(&context->graphs);
 	if (graph == NULL || map_set(&context->graphs_by_handle, call->amount, which, number) < 0)
 		return WARPSPAN_NO_MEMORY;
-	*graph = (struct graph){ holds, 1, 0, index, index };
-	if (holds == NULL && context->n_unknown < GRAPHS_MOST)
+	*graph = (struct graph){ 1, 0, index, index };
+	if (holds != NULL)
+		return note_held(context, holds, number);
+	if (context->n_unknown < GRAPHS_MOST)
 		context->unknown[context->n_unknown] = number;
-	context->n_unknown += holds == NULL;
+	context->n_unknown++;
 	return WARPSPAN_OK;
 }
 
@@ -616,6 +655,8 @@ static int look_at_calls(struct context *context, const uint32_t *calls, size_t 
 		if (note_graph(context, call, (uint32_t)context->graph_launches.n - 1) < 0)
 			return WARPSPAN_NO_MEMORY;
 	}
+	if (context->held.n > 1)
+		qsort(context->held.items, context->held.n, sizeof(*context->held.items), by_shape_and_graph);
 	return WARPSPAN_OK;
 }
 
@@ -714,6 +755,7 @@ static int join_each_context(struct launches *launches, side_array *grids, side_
 		free(context.graph_launches.items);
 		free(context.waits.items);
 		free(context.graphs.items);
+		free(context.held.items);
 		map_finish(&context.graphs_by_handle);
 		call = call_end;
 		at += n_grids;

@@ -266,6 +266,8 @@ WARPSPAN_ASSERT(sizeof(struct warpspan_file_header) == 32);
 /* X(NAME, number, text). Payloads:
  *   META      one JSON object with one key, which says what it describes: "session", "device", "context",
  *             "module", "kernel", "hook" ({"number", "name"}: an entry point that host calls refer to),
+ *             "graph" ({"exec", "since_ns", "certain", "kernels": [[module, kernel, grid x, y, z, threads x, y, z,
+ *             how many], ...]}: what launches of the executable make from then on; "exec" 0: nothing is known of any),
  *             "counters" (cumulative: the last one holds). 64-bit numbers are decimal strings.
  *   SITES     struct warpspan_stored_site, each followed by its text, padded to a multiple of 8
  *   LAUNCHES  struct warpspan_launch, as many as fit the payload

@@ -577,6 +577,95 @@ static void grids_of_one_of_two_graphs_are_ambiguous(void **state)
 	warpspan_model_destroy(model);
 }
 
+/* From then on a launch of the graph makes `n` grids of the kernel, of so many blocks. */
+static void holds(struct builder *b, uint64_t graph, uint64_t since_ns, bool certain, uint32_t kernel, uint32_t blocks,
+		  uint32_t n)
+{
+	builder_meta(b,
+		     "{\"graph\":{\"exec\":\"%llu\",\"since_ns\":\"%llu\",\"certain\":%d,"
+		     "\"kernels\":[[1,%u,%u,1,1,32,1,1,%u]]}}",
+		     (unsigned long long)graph, (unsigned long long)since_ns, certain, kernel, blocks, n);
+}
+
+static void what_graphs_hold_tells_which_of_them_ran_a_kernel(void **state)
+{
+	/* certain; not certain; certain, but changes of some graph were lost */
+	for (int i = 0; i < 3; i++) {
+		struct builder *b = with_hooks();
+		holds(b, 0xabc, 5, i != 1, 1, 2, 1);
+		holds(b, 0xdef, 5, true, 1, 3, 1);
+		if (i == 2)
+			holds(b, 0, 7, false, 1, 2, 1);
+		for (uint32_t k = 0; k < 2; k++) {
+			call(b, GRAPH_LAUNCH, 0xdef);
+			call(b, GRAPH_LAUNCH, 0xabc);
+			run_grid(b, 20 + k, 2, SITE(OPEN_K), 1000 + 2000 * k);
+		}
+		builder_finish(b);
+		struct warpspan_model *model = load_and_destroy(b, 2);
+		for (uint32_t k = 0; k < 2; k++) {
+			/* What the one holds leaves nothing but the other, also where that is uncertain. */
+			assert_int_equal(call_of(model, k), i == 2 ? 0 : 2 + 2 * k);
+			assert_int_equal(model->grids[k].join, i == 2 ? WARPSPAN_JOIN_AMBIGUOUS : WARPSPAN_JOIN_ID);
+			if (i == 0)
+				assert_string_equal(kernel_of(model, k), "k"); /* no launch of it is in the log */
+		}
+		warpspan_model_destroy(model);
+	}
+}
+
+static void a_changed_graph_makes_what_it_holds_by_then(void **state)
+{
+	struct builder *b = with_hooks();
+	static const uint64_t calls[] = { 1, 1, 1, 2, 3, 3, 3, 4 };
+	/* 3, 1, 3, 1: the number of grids alone says 2 each */
+	for (uint32_t i = 0; i < 4; i++) {
+		holds(b, 0xabc, 10000 * (b->n_launches + 1) - 5, true, 1, 2, i % 2 == 0 ? 3 : 1);
+		call(b, GRAPH_LAUNCH, 0xabc);
+	}
+	for (uint32_t i = 0; i < 8; i++)
+		run_grid(b, 20 + i, 2, SITE(OPEN_K), 1000 + 2000 * i);
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 8);
+	for (uint32_t i = 0; i < 8; i++)
+		assert_int_equal(call_of(model, i), calls[i]);
+	warpspan_model_destroy(model);
+}
+
+static void grids_that_no_graph_explains_are_ambiguous(void **state)
+{
+	struct builder *b = with_hooks();
+	holds(b, 0xabc, 5, true, 1, 2, 2);
+	for (uint32_t i = 0; i < 3; i++) {
+		call(b, GRAPH_LAUNCH, 0xabc);
+		run_grid(b, 20 + i, 2, SITE(OPEN_K), 1000 + 2000 * i);
+	}
+	builder_finish(b);
+	struct warpspan_model *model = load_and_destroy(b, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(model->grids[i].join, WARPSPAN_JOIN_AMBIGUOUS);
+	warpspan_model_destroy(model);
+}
+
+static void bad_rows_of_what_a_graph_holds_are_damage(void **state)
+{
+	static const char *const rows[] = { "[[1,1,2,1,1,32,1,1]]", "[[1,1,2,1,1,32,1,1,1,1]]",
+					    "[[1,\"x\",2,1,1,32,1,1,1]]", "[7]", "7" };
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct builder *b = with_hooks();
+		builder_meta(b, "{\"graph\":{\"exec\":\"2748\",\"since_ns\":5,\"certain\":1,\"kernels\":%s}}", rows[i]);
+		call(b, GRAPH_LAUNCH, 0xabc);
+		run_grid(b, 20, 2, SITE(OPEN_K), 1000);
+		builder_finish(b);
+		struct warpspan_model *model = builder_load(b, WARPSPAN_DAMAGED);
+		assert_int_equal(model->n_damage, 1);
+		/* As without it. */
+		assert_int_equal(call_of(model, 0), 1);
+		warpspan_model_destroy(model);
+		builder_destroy(b);
+	}
+}
+
 static void graphs_launched_a_different_number_of_times_are_not(void **state)
 {
 	struct builder *b = with_hooks();
@@ -840,6 +929,10 @@ int main(void)
 		cmocka_unit_test(replays_with_ids_of_their_own_are_counted_out),
 		cmocka_unit_test(with_one_id_replays_are_told_apart_too),
 		cmocka_unit_test(grids_of_one_of_two_graphs_are_ambiguous),
+		cmocka_unit_test(what_graphs_hold_tells_which_of_them_ran_a_kernel),
+		cmocka_unit_test(a_changed_graph_makes_what_it_holds_by_then),
+		cmocka_unit_test(grids_that_no_graph_explains_are_ambiguous),
+		cmocka_unit_test(bad_rows_of_what_a_graph_holds_are_damage),
 		cmocka_unit_test(graphs_launched_a_different_number_of_times_are_not),
 		cmocka_unit_test(a_recorder_opened_more_often_than_launched_is_one_launch),
 		cmocka_unit_test(a_kernel_that_only_a_graph_launches_has_its_name),
