@@ -312,7 +312,7 @@ static void announce_graphs(void)
 	}
 }
 
-/* --- what is new --- */
+/* --- what is new ------------------------------------------------------------------------------ */
 
 /* What the current session's capture has so far. */
 static struct {
@@ -405,7 +405,7 @@ void warpspan_meta_end(const struct warpspan_origin *by, uint64_t end_ns, bool q
 	warpspan_contents_end();
 }
 
-/* --- the rest --- */
+/* --- the rest --------------------------------------------------------------------------------- */
 
 void warpspan_meta_hook(uint32_t number)
 {
