@@ -21,6 +21,7 @@ struct field {
 	const char *key;
 	enum field_type type;
 	size_t offset; /* in the struct it goes to */
+	bool optional; /* the writer leaves it out where it does not apply */
 };
 
 #define FIELD(key, type, object, member)                                     \
@@ -28,10 +29,17 @@ struct field {
 		key, FIELD_##type, __builtin_offsetof(struct object, member) \
 	}
 
+#define OPTIONAL_FIELD(key, type, object, member)                                  \
+	{                                                                          \
+		key, FIELD_##type, __builtin_offsetof(struct object, member), true \
+	}
+
 static const struct field session_fields[] = {
 	FIELD("version", TEXT, meta_session, version),
 	FIELD("host", TEXT, meta_session, host),
 	FIELD("rank", RANK, meta_session, rank),
+	OPTIONAL_FIELD("launcher", TEXT, meta_session, launcher),
+	OPTIONAL_FIELD("world", U32, meta_session, world),
 	FIELD("command", WORDS, meta_session, command),
 	FIELD("pid", U32, meta_session, pid),
 	FIELD("number", U32, meta_session, number),
@@ -197,7 +205,8 @@ static int read_fields(const cJSON *object, const struct field *fields, size_t n
 	for (size_t i = 0; i < n_fields; i++) {
 		bool good = true;
 		int result = read_field(object, &fields[i], to, &good);
-		if (result == WARPSPAN_OK && !good)
+		if (result == WARPSPAN_OK && !good &&
+		    !(fields[i].optional && !cJSON_HasObjectItem(object, fields[i].key)))
 			result = complain(place, object->string, fields[i].key,
 					  cJSON_HasObjectItem(object, fields[i].key) ? "has the wrong type"
 										     : "is missing");
@@ -212,6 +221,7 @@ static void session_finish(struct meta_session *session)
 	free(session->version);
 	free(session->host);
 	free(session->rank);
+	free(session->launcher);
 	free(session->command);
 	memset(session, 0, sizeof(*session));
 }
@@ -467,7 +477,7 @@ int meta_complete(struct meta *meta)
 			return WARPSPAN_NO_MEMORY;
 	struct meta_session *session = &meta->session;
 	if (set_if_null(&session->version, "") && set_if_null(&session->host, "") && set_if_null(&session->rank, "") &&
-	    set_if_null(&session->command, ""))
+	    set_if_null(&session->launcher, "") && set_if_null(&session->command, ""))
 		return WARPSPAN_OK;
 	return WARPSPAN_NO_MEMORY;
 }

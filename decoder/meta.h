@@ -16,7 +16,8 @@
 #define META_HOOKS_MAX    65536
 
 struct meta_session {
-	char *version, *host, *rank, *command; /* NULL until a "session" object was read */
+	char *version, *host, *rank, *launcher, *command; /* NULL until a "session" object was read */
+	uint32_t world;
 	uint32_t pid, number;
 	uint64_t start_realtime_ns, start_monotonic_ns;
 	uint64_t arena_bytes;

@@ -295,6 +295,8 @@ static void hand_over_session(struct warpspan_model *model, struct decoding *dec
 	model->version = session->version;
 	model->host = session->host;
 	model->rank = session->rank;
+	model->launcher = session->launcher;
+	model->world = session->world;
 	model->command = session->command;
 	model->pid = session->pid;
 	model->session = session->number;
@@ -437,6 +439,7 @@ struct warpspan_model *warpspan_model_destroy(struct warpspan_model *model)
 	free(model->version);
 	free(model->host);
 	free(model->rank);
+	free(model->launcher);
 	free(model->command);
 	free(model->devices);
 	free(model->kernels);

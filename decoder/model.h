@@ -200,7 +200,9 @@ struct warpspan_host_clock {
 struct warpspan_model {
 	char *path;
 	/* session */
-	char *version, *host, *rank, *command; /* never NULL; rank "" when there is none */
+	char *version, *host, *command; /* never NULL */
+	char *rank, *launcher; /* what started several processes, and which this is; never NULL, "": nothing did */
+	uint32_t world;        /* how many there are; 0: not known */
 	uint32_t pid, session;
 	uint64_t start_realtime_ns, start_monotonic_ns;
 	uint64_t arena_bytes; /* of each of the two */

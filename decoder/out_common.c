@@ -15,11 +15,12 @@
 
 char *out_device_name(const struct warpspan_model *model, uint32_t device, char name[OUT_NAME_BYTES])
 {
-	char shown[OUT_NAME_BYTES - 32];
+	char shown[OUT_NAME_BYTES - 32 - TEXT_RANK_BYTES], rank[TEXT_RANK_BYTES];
 
 	text_elide(shown, sizeof(shown), model->devices[device].name, NAME_COLUMNS);
-	snprintf(name, OUT_NAME_BYTES, "device %" PRIu32 "%s%s", model->devices[device].ordinal, *shown ? ": " : "",
-		 shown);
+	text_rank(rank, model->rank, model->world, model->launcher);
+	snprintf(name, OUT_NAME_BYTES, "device %" PRIu32 "%s%s%s%s", model->devices[device].ordinal, *shown ? ": " : "",
+		 shown, *rank ? ", " : "", rank);
 	return name;
 }
 

@@ -142,10 +142,11 @@ void out_host_arguments(const struct out_host *host, const struct warpspan_host_
 
 char *out_process_name(const struct warpspan_model *model, char name[OUT_NAME_BYTES])
 {
-	char shown[OUT_NAME_BYTES - 32];
+	char shown[OUT_NAME_BYTES - 32 - TEXT_RANK_BYTES], rank[TEXT_RANK_BYTES];
 
-	snprintf(name, OUT_NAME_BYTES, "host %" PRIu32 "%s%s", model->pid, *model->command ? " " : "",
-		 text_elide(shown, sizeof(shown), model->command, COMMAND_COLUMNS));
+	text_rank(rank, model->rank, model->world, model->launcher);
+	snprintf(name, OUT_NAME_BYTES, "host %" PRIu32 "%s%s%s%s", model->pid, *rank ? " " : "", rank,
+		 *model->command ? " " : "", text_elide(shown, sizeof(shown), model->command, COMMAND_COLUMNS));
 	return name;
 }
 

@@ -177,6 +177,8 @@ static void put_header(struct writer *writer)
 	put_metadata_text(writer, "command", model->command, false);
 	put_metadata_text(writer, "host", model->host, false);
 	put_metadata_text(writer, "rank", model->rank, false);
+	put_metadata_text(writer, "launcher", model->launcher, false);
+	put_metadata_uint(writer, "world", model->world);
 	put_metadata_uint(writer, "pid", model->pid);
 	put_metadata_uint(writer, "session", model->session);
 	for (uint32_t i = 0; i < model->n_devices; i++) {
@@ -389,7 +391,7 @@ static void put_launch(struct writer *writer, uint32_t index, uint64_t *tid)
 	const uint64_t pid = (uint64_t)index + 1;
 	char name[OUT_NAME_BYTES], device[OUT_NAME_BYTES], launch[OUT_NAME_BYTES];
 
-	snprintf(name, sizeof(name), "%.190s, %.80s", out_launch_name(writer->model, index, launch),
+	snprintf(name, sizeof(name), "%.190s, %.120s", out_launch_name(writer->model, index, launch),
 		 out_device_name(writer->model, grid->device, device));
 	text_clean(name, sizeof(name), strcpy(launch, name)); /* the cut may have split a character */
 	put_name_and_order(writer, "process", pid, *tid, name, (uint64_t)index + 1);

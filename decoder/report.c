@@ -41,15 +41,15 @@ static const char *numbered(const struct warpspan_model *model, const char *word
 
 static void print_session(const struct warpspan_model *model, FILE *out, unsigned columns)
 {
-	char line[LINE_BYTES], clean[LINE_BYTES / 2];
+	char line[LINE_BYTES], clean[LINE_BYTES / 2], rank[TEXT_RANK_BYTES];
 	int n;
 
 	header_line(out, columns, "command", *model->command ? text_clean(clean, sizeof(clean), model->command) : "-");
 	n = snprintf(line, sizeof(line), "%" PRIu32 " on %s", model->pid,
 		     *model->host ? text_clean(clean, sizeof(clean), model->host) : "an unknown host");
 	if (*model->rank)
-		n += snprintf(line + n, sizeof(line) - (size_t)n, ", rank %s",
-			      text_clean(clean, sizeof(clean) / 8, model->rank));
+		n += snprintf(line + n, sizeof(line) - (size_t)n, ", %s",
+			      text_rank(rank, model->rank, model->world, model->launcher));
 	n += snprintf(line + n, sizeof(line) - (size_t)n, ", session %" PRIu32, model->session);
 	if (model->start_realtime_ns > REALTIME_YEAR) {
 		const time_t seconds = (time_t)(model->start_realtime_ns / 1000000000u);

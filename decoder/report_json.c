@@ -116,6 +116,8 @@ static void add_session(struct builder *builder, cJSON *root)
 	add_text(builder, session, "command", model->command);
 	add_text(builder, session, "host", model->host);
 	add_text(builder, session, "rank", model->rank);
+	add_text(builder, session, "launcher", model->launcher);
+	add_count(builder, session, "world", model->world);
 	add_count(builder, session, "pid", model->pid);
 	add_count(builder, session, "session", model->session);
 	add_digits(builder, session, "start_realtime_ns", model->start_realtime_ns);

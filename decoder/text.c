@@ -390,3 +390,19 @@ unsigned text_columns(FILE *file)
 		return size.ws_col;
 	return 80;
 }
+
+const char *text_rank(char text[TEXT_RANK_BYTES], const char *rank, uint32_t world, const char *launcher)
+{
+	char of[16] = "", shown[32];
+	int n;
+
+	text[0] = '\0';
+	if (*rank == '\0')
+		return text;
+	if (world != 0)
+		snprintf(of, sizeof(of), " of %" PRIu32, world);
+	n = snprintf(text, TEXT_RANK_BYTES, "rank %s%s", text_clean(shown, 16, rank), of);
+	if (*launcher != '\0')
+		snprintf(text + n, TEXT_RANK_BYTES - (size_t)n, " (%s)", text_clean(shown, sizeof(shown), launcher));
+	return text;
+}

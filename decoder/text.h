@@ -79,4 +79,9 @@ void table_add_format(struct table *table, const char *format, ...) __attribute_
  * the whole line. False: memory ran out on the way. */
 bool table_print(const struct table *table, FILE *out, unsigned indent, bool tight, unsigned columns);
 
+/* "rank 2 of 4 (Open MPI)", from texts of any length; "" where the rank is "". `world` 0 and a launcher "" are left
+ * out. */
+#define TEXT_RANK_BYTES 96u
+const char *text_rank(char text[TEXT_RANK_BYTES], const char *rank, uint32_t world, const char *launcher);
+
 #endif

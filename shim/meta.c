@@ -12,6 +12,7 @@
 #include "driver.h"
 #include "hooks.h"
 #include "output.h"
+#include "rank.h"
 #include "registry.h"
 #include "util.h"
 
@@ -127,6 +128,25 @@ static cJSON *settings_object(const struct warpspan_settings *settings)
 	return object.json;
 }
 
+/* "rank" is null without a launcher; what is not known besides is left out. */
+static void put_rank(struct object *object)
+{
+	struct warpspan_rank rank;
+	char digits[16];
+
+	if (!warpspan_rank_find(&rank)) {
+		put_item(object, "rank", cJSON_CreateNull());
+		return;
+	}
+	(void)snprintf(digits, sizeof(digits), "%" PRIu32, rank.rank);
+	put_text(object, "rank", digits);
+	put_text(object, "launcher", rank.launcher);
+	if (rank.world != 0)
+		put_number(object, "world", rank.world);
+	if (rank.local != WARPSPAN_RANK_UNKNOWN)
+		put_number(object, "local_rank", rank.local);
+}
+
 static uint64_t arena_bytes_asked(const struct warpspan_settings *settings)
 {
 	return settings->buffer / WARPSPAN_N_ARENAS;
@@ -137,14 +157,13 @@ void warpspan_meta_session(const struct warpspan_settings *settings, unsigned se
 {
 	struct object object = begin();
 	char host[HOST_NAME_MAX + 1] = "";
-	const char *rank = warpspan_output_rank();
 
 	(void)gethostname(host, sizeof(host) - 1);
 	put_text(&object, "version", WARPSPAN_RELEASE);
 	put_number(&object, "number", session);
 	put_number(&object, "pid", getpid());
 	put_text(&object, "host", host);
-	put_item(&object, "rank", rank != NULL ? cJSON_CreateString(rank) : cJSON_CreateNull());
+	put_rank(&object);
 	put_item(&object, "command", command_line());
 	put_text(&object, "started_by", by->who);
 	put_number(&object, "started_in_thread", by->thread);

@@ -5,6 +5,7 @@
 #include "output.h"
 
 #include "log.h"
+#include "rank.h"
 
 #include <cJSON.h>
 #include <errno.h>
@@ -27,19 +28,6 @@ static bool elsewhere; /* it was moved already */
 static struct warpspan_writer *copy_of;
 static unsigned n_snapshots;
 static _Atomic uint64_t progress;
-
-const char *warpspan_output_rank(void)
-{
-	static const char *const names[] = { "PMIX_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK" };
-
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *rank = secure_getenv(names[i]);
-
-		if (rank != NULL && rank[0] != '\0' && strspn(rank, "0123456789") == strlen(rank))
-			return rank;
-	}
-	return NULL;
-}
 
 struct text {
 	char *bytes;
@@ -69,7 +57,7 @@ static void put_number(struct text *text, unsigned long number)
 static void put_field(struct text *text, char letter, unsigned session)
 {
 	char host[HOST_NAME_MAX + 1] = "";
-	const char *rank;
+	struct warpspan_rank rank = { 0 };
 
 	switch (letter) {
 	case 'p':
@@ -84,8 +72,8 @@ static void put_field(struct text *text, char letter, unsigned session)
 		put(text, host, strlen(host));
 		break;
 	case 'r':
-		rank = warpspan_output_rank();
-		put(text, rank != NULL ? rank : "0", rank != NULL ? strlen(rank) : 1);
+		(void)warpspan_rank_find(&rank);
+		put_number(text, rank.rank);
 		break;
 	default: /* '%' */
 		put(text, "%", 1);
@@ -156,9 +144,10 @@ static void tell_cannot_create(const struct warpspan_error *error, char (*ret_re
 	if (slash != NULL)
 		*slash = '\0';
 	if (error->system_errno == ENOENT)
-		(void)snprintf(*ret_reason, sizeof(*ret_reason),
-			       "cannot write '%.*s': the directory '%.*s' does not exist; create it or set WARPSPAN_OUT",
-			       SHOWN, path, SHOWN, directory);
+		(void)snprintf(
+			*ret_reason, sizeof(*ret_reason),
+			"cannot write '%.*s': the directory '%.*s' does not exist; create it or set WARPSPAN_OUT",
+			SHOWN, path, SHOWN, directory);
 	else
 		(void)snprintf(*ret_reason, sizeof(*ret_reason),
 			       "cannot write '%.*s': %s; set WARPSPAN_OUT to a directory you may write to", SHOWN, path,

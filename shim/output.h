@@ -19,9 +19,6 @@ struct cJSON;
 bool warpspan_output_expand(const char *template, unsigned session, char (*ret_path)[WARPSPAN_TEXT_BYTES],
 			    const char **ret_reason);
 
-/* The rank a launcher (PMIx, Slurm, Open MPI, PMI) gave this process; NULL: none. */
-const char *warpspan_output_rank(void);
-
 /* Why a capture could not be created. */
 #define WARPSPAN_REASON_BYTES 1024u
 

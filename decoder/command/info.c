@@ -12,14 +12,14 @@
 
 static void print_session(const struct warpspan_model *model)
 {
-	char text[1024], size[TEXT_NUMBER_BYTES];
+	char text[1024], size[TEXT_NUMBER_BYTES], rank[TEXT_RANK_BYTES];
 
 	printf("capture   %s\n", text_clean(text, sizeof(text), model->path));
 	printf("written   by warpspan %s, %s\n", text_clean(text, 64, model->version),
 	       model->complete ? "complete" : "not closed (still being written, or cut short)");
 	printf("command   %s\n", text_clean(text, sizeof(text), model->command));
 	printf("process   %" PRIu32 " on %s, session %" PRIu32 "%s%s\n", model->pid, text_clean(text, 256, model->host),
-	       model->session, *model->rank ? ", rank " : "", model->rank);
+	       model->session, *model->rank ? ", " : "", text_rank(rank, model->rank, model->world, model->launcher));
 	printf("buffer    2 x %s; %s%" PRIu32 " events a warp\n", text_bytes(size, model->arena_bytes),
 	       model->words_asked ? "" : "derived, at most ",
 	       model->words_asked ? model->words_asked : model->words_most);

@@ -42,6 +42,7 @@ struct warpspan_model *built_create(const char *command)
 	model->version = copy("0.1.0");
 	model->host = copy("node17");
 	model->rank = copy("");
+	model->launcher = copy("");
 	model->command = copy(command);
 	model->pid = 4242;
 	model->session = 1;

@@ -5,6 +5,7 @@
 #include "counters.h"
 #include "filter.h"
 #include "output.h"
+#include "rank.h"
 #include "support.h"
 
 #include <stdio.h>
@@ -30,20 +31,81 @@ static void fields_are_filled_in(void **state)
 	assert_string_equal(expand("/a/%p-%h-%n-100%%"), expected);
 }
 
-static void the_rank_is_that_of_the_launcher(void **state)
+/* Ranks of launchers: the variables that are set, and what they say. */
+static void the_rank_is_that_of_the_innermost_launcher(void **state)
 {
-	(void)unsetenv("PMIX_RANK");
-	(void)unsetenv("SLURM_PROCID");
-	(void)unsetenv("OMPI_COMM_WORLD_RANK");
-	(void)unsetenv("PMI_RANK");
-	assert_null(warpspan_output_rank());
-	assert_string_equal(expand("/r%r"), "/r0");
-	(void)setenv("PMI_RANK", "7", 1);
-	assert_string_equal(expand("/r%r"), "/r7");
-	(void)setenv("SLURM_PROCID", "12", 1);
-	assert_string_equal(expand("/r%r"), "/r12");
-	(void)setenv("PMIX_RANK", "../../etc", 1);
-	assert_string_equal(expand("/r%r"), "/r12");
+	static const struct {
+		const char *variables[8];
+		const char *launcher; /* NULL: none */
+		uint32_t rank, world, local;
+	} cases[] = {
+		{ { NULL }, NULL, 0, 0, 0 },
+		{ { "OMPI_COMM_WORLD_RANK=2", "OMPI_COMM_WORLD_SIZE=4", "OMPI_COMM_WORLD_LOCAL_RANK=1" },
+		  "Open MPI",
+		  2,
+		  4,
+		  1 },
+		{ { "PMI_RANK=3", "PMI_SIZE=8", "MPI_LOCALRANKID=0" }, "MPICH", 3, 8, 0 },
+		{ { "SLURM_PROCID=5", "SLURM_NTASKS=6", "SLURM_LOCALID=2", "SLURM_STEP_ID=0" }, "Slurm", 5, 6, 2 },
+		{ { "RANK=1", "WORLD_SIZE=2", "LOCAL_RANK=1" }, "torchrun", 1, 2, 1 },
+		{ { "PMIX_RANK=7" }, "PMIx", 7, 0, WARPSPAN_RANK_UNKNOWN },
+		{ { "PMI_RANK=7" }, "MPICH", 7, 0, WARPSPAN_RANK_UNKNOWN },
+		/* the name alone is anybody's */
+		{ { "RANK=1" }, NULL, 0, 0, 0 },
+		{ { "RANK=12", "WORLD_SIZE=2" }, NULL, 0, 0, 0 },
+		/* a program in a batch script runs once, whatever the job's size */
+		{ { "SLURM_PROCID=0", "SLURM_NTASKS=4" }, NULL, 0, 0, 0 },
+		/* srun, with the help of PMIx: that knows the rank, not the size */
+		{ { "SLURM_PROCID=2", "SLURM_NTASKS=4", "SLURM_STEP_ID=0", "PMIX_RANK=2",
+		    "PMIX_NAMESPACE=slurm.pmix.17.0" },
+		  "Slurm",
+		  2,
+		  4,
+		  WARPSPAN_RANK_UNKNOWN },
+		/* another launcher's helper was started by srun */
+		{ { "SLURM_PROCID=1", "SLURM_NTASKS=2", "SLURM_STEP_ID=0", "PMIX_RANK=5", "PMIX_NAMESPACE=prte-1@1" },
+		  "PMIx",
+		  5,
+		  0,
+		  WARPSPAN_RANK_UNKNOWN },
+		{ { "SLURM_PROCID=0", "SLURM_NTASKS=2", "SLURM_STEP_ID=0", "OMPI_COMM_WORLD_RANK=3",
+		    "OMPI_COMM_WORLD_SIZE=4", "PMIX_RANK=3" },
+		  "Open MPI",
+		  3,
+		  4,
+		  WARPSPAN_RANK_UNKNOWN },
+		{ { "RANK=6", "WORLD_SIZE=16", "OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=2", "SLURM_PROCID=0",
+		    "SLURM_STEP_ID=0" },
+		  "torchrun",
+		  6,
+		  16,
+		  WARPSPAN_RANK_UNKNOWN },
+		/* what is no number is nobody's rank */
+		{ { "OMPI_COMM_WORLD_RANK=../../etc", "PMI_RANK=4" }, "MPICH", 4, 0, WARPSPAN_RANK_UNKNOWN },
+		{ { "PMI_RANK=4294967295", "PMIX_RANK=" }, NULL, 0, 0, 0 },
+		{ { "PMI_RANK=4294967294" }, "MPICH", 4294967294, 0, WARPSPAN_RANK_UNKNOWN },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct warpspan_rank rank = { 0 };
+		char expected[32];
+		bool found;
+
+		(void)clearenv();
+		for (size_t k = 0; cases[i].variables[k] != NULL; k++)
+			assert_int_equal(putenv((char *)(uintptr_t)cases[i].variables[k]), 0);
+		found = warpspan_rank_find(&rank);
+		assert_int_equal(found, cases[i].launcher != NULL);
+		if (found) {
+			assert_string_equal(rank.launcher, cases[i].launcher);
+			assert_int_equal(rank.rank, cases[i].rank);
+			assert_int_equal(rank.world, cases[i].world);
+			assert_int_equal(rank.local, cases[i].local);
+		}
+		(void)snprintf(expected, sizeof(expected), "/r%u", cases[i].rank);
+		assert_string_equal(expand("/r%r"), expected);
+	}
+	(void)clearenv();
 }
 
 static void the_extension_is_given_once(void **state)
@@ -119,7 +181,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fields_are_filled_in),
-		cmocka_unit_test(the_rank_is_that_of_the_launcher),
+		cmocka_unit_test(the_rank_is_that_of_the_innermost_launcher),
 		cmocka_unit_test(the_extension_is_given_once),
 		cmocka_unit_test(a_folder_gets_the_default_name),
 		cmocka_unit_test(a_relative_path_becomes_absolute),

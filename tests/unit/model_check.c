@@ -182,7 +182,8 @@ static const char *sums_fault(const struct warpspan_model *model)
 
 const char *model_fault(const struct warpspan_model *model)
 {
-	DEMAND(model->version != NULL && model->host != NULL && model->rank != NULL && model->command != NULL);
+	DEMAND(model->version != NULL && model->host != NULL && model->rank != NULL && model->launcher != NULL &&
+	       model->command != NULL);
 	for (uint32_t i = 0; i < model->n_devices; i++)
 		DEMAND(model->devices[i].name != NULL && model->devices[i].uuid != NULL &&
 		       model->devices[i].compute != NULL);
