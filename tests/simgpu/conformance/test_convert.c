@@ -247,6 +247,28 @@ CONFORM_EXPECT(pack_e4m3, to_e4m3(a) << 8 | to_e4m3(b))
 CONFORM_EXPECT(ftz_f32_f64,
 	       exact_flush(exact_round(exact_of(exact_value(a, &exact_f64)), &exact_f32, EXACT_RN), &exact_f32))
 
+/* cvt.pack: `bits` of each, saturated, below what is left of c. */
+static uint64_t packed(uint64_t a, uint64_t b, uint64_t c, uint32_t bits, bool is_signed)
+{
+	int64_t high = (1LL << (is_signed ? bits - 1 : bits)) - 1, low = is_signed ? -high - 1 : 0;
+	int64_t values[2] = { (int32_t)a, (int32_t)b };
+
+	for (uint32_t i = 0; i < 2; i++) {
+		values[i] = values[i] > high ? high : values[i] < low ? low : values[i];
+		values[i] &= (1LL << bits) - 1;
+	}
+	return c << 2 * bits | (uint64_t)values[0] << bits | (uint64_t)values[1];
+}
+
+CONFORM_EXPECT(pack_u16, packed(a, b, 0, 16, false))
+CONFORM_EXPECT(pack_s16, packed(a, b, 0, 16, true))
+CONFORM_EXPECT(pack_u8, packed(a, b, c, 8, false))
+CONFORM_EXPECT(pack_s8, packed(a, b, c, 8, true))
+CONFORM_EXPECT(pack_u4, packed(a, b, c, 4, false))
+CONFORM_EXPECT(pack_s4, packed(a, b, c, 4, true))
+CONFORM_EXPECT(pack_u2, packed(a, b, c, 2, false))
+CONFORM_EXPECT(pack_s2, packed(a, b, c, 2, true))
+
 static uint64_t tf32(uint64_t a, uint64_t b, uint64_t c)
 {
 	if (exact_is_nan(a, &exact_f32))
@@ -268,6 +290,14 @@ static void special_forms_convert(void **state)
 		{ "cvt.rn.relu.f16x2.f32 %d, %a, %b;", CONFORM_F32, 32, 32, pack_relu, NULL },
 		{ "cvt.rn.satfinite.e5m2x2.f32 %d, %a, %b;", CONFORM_F32, 32, 16, pack_e5m2, NULL },
 		{ "cvt.rn.satfinite.e4m3x2.f32 %d, %a, %b;", CONFORM_F32, 32, 16, pack_e4m3, NULL },
+		{ "cvt.pack.sat.u16.s32 %d, %a, %b;", CONFORM_INT, 32, 32, pack_u16, NULL },
+		{ "cvt.pack.sat.s16.s32 %d, %a, %b;", CONFORM_INT, 32, 32, pack_s16, NULL },
+		{ "cvt.pack.sat.u8.s32.b32 %d, %a, %b, %c;", CONFORM_INT, 32, 32, pack_u8, NULL },
+		{ "cvt.pack.sat.s8.s32.b32 %d, %a, %b, %c;", CONFORM_INT, 32, 32, pack_s8, NULL },
+		{ "cvt.pack.sat.u4.s32.b32 %d, %a, %b, %c;", CONFORM_INT, 32, 32, pack_u4, NULL },
+		{ "cvt.pack.sat.s4.s32.b32 %d, %a, %b, %c;", CONFORM_INT, 32, 32, pack_s4, NULL },
+		{ "cvt.pack.sat.u2.s32.b32 %d, %a, %b, %c;", CONFORM_INT, 32, 32, pack_u2, NULL },
+		{ "cvt.pack.sat.s2.s32.b32 %d, %a, %b, %c;", CONFORM_INT, 32, 32, pack_s2, NULL },
 		{ "cvt.rna.tf32.f32 %d, %a;", CONFORM_F32, 32, 32, tf32, NULL },
 		{ "cvt.rn.ftz.f32.f64 %d, %a;", CONFORM_F64, 64, 32, ftz_f32_f64, NULL },
 	};

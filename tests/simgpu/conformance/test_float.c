@@ -85,6 +85,22 @@ CONFORM_EXPECT(fma_f16x2, both_halves(fma_f16, a, b, c))
 CONFORM_EXPECT(mul_bf16x2, both_halves(mul_bf16, a, b, c))
 CONFORM_EXPECT(fma_bf16x2, both_halves(fma_bf16, a, b, c))
 
+/* Narrow terms and factors of a sum in f32: the low half of a (and b) in f16, the upper half in bf16. */
+#define F16_OF(x)              exact_value((x)&0xffff, &exact_f16)
+#define BF16_OF(x)             exact_value((x) >> 16 & 0xffff, &exact_bf16)
+#define MIXED(name, sum, mode) CONFORM_EXPECT(name, exact_round(sum, &exact_f32, mode))
+
+MIXED(mixed_add_f16, exact_add(F16_OF(a), value_f32_rn(b), EXACT_RN), EXACT_RN)
+MIXED(mixed_add_f16_rz, exact_add(F16_OF(a), value_f32_rn(b), EXACT_RZ), EXACT_RZ)
+MIXED(mixed_sub_bf16_rm, exact_add(BF16_OF(a), -value_f32_rn(b), EXACT_RM), EXACT_RM)
+MIXED(mixed_sub_bf16_rp, exact_add(BF16_OF(a), -value_f32_rn(b), EXACT_RP), EXACT_RP)
+MIXED(mixed_fma_f16, exact_fma(F16_OF(a), F16_OF(b), value_f32_rn(c), EXACT_RN), EXACT_RN)
+MIXED(mixed_fma_bf16_rp, exact_fma(BF16_OF(a), BF16_OF(b), value_f32_rn(c), EXACT_RP), EXACT_RP)
+CONFORM_EXPECT(mixed_add_sat, saturate(mixed_add_f16(a, b, c), &exact_f32))
+
+#define LOW_HALVES   "{ .reg .b16 %x, %y; mov.b32 {%x, _}, %a; mov.b32 {%y, _}, %b; "
+#define UPPER_HALVES "{ .reg .b16 %x, %y; mov.b32 {_, %x}, %a; mov.b32 {_, %y}, %b; "
+
 #define CASE_32(text, name)                           \
 	{                                             \
 		text, CONFORM_F32, 32, 32, name, NULL \
@@ -122,6 +138,13 @@ static const struct conform_case arithmetic[] = {
 	CASE_32("sub.rm.f32 %d, %a, %b;", sub_f32_rm),
 	CASE_32("sub.rp.f32 %d, %a, %b;", sub_f32_rp),
 	CASE_32("sub.ftz.f32 %d, %a, %b;", sub_f32_ftz),
+	CASE_32(LOW_HALVES "add.f32.f16 %d, %x, %b; }", mixed_add_f16),
+	CASE_32(LOW_HALVES "add.rz.f32.f16 %d, %x, %b; }", mixed_add_f16_rz),
+	CASE_32(LOW_HALVES "add.rn.sat.f32.f16 %d, %x, %b; }", mixed_add_sat),
+	CASE_32(UPPER_HALVES "sub.rm.f32.bf16 %d, %x, %b; }", mixed_sub_bf16_rm),
+	CASE_32(UPPER_HALVES "sub.rp.f32.bf16 %d, %x, %b; }", mixed_sub_bf16_rp),
+	CASE_32(LOW_HALVES "fma.rn.f32.f16 %d, %x, %y, %c; }", mixed_fma_f16),
+	CASE_32(UPPER_HALVES "fma.rp.f32.bf16 %d, %x, %y, %c; }", mixed_fma_bf16_rp),
 	CASE_32("mul.f32 %d, %a, %b;", mul_f32_rn),
 	CASE_32("mul.rz.f32 %d, %a, %b;", mul_f32_rz),
 	CASE_32("mul.rm.f32 %d, %a, %b;", mul_f32_rm),
