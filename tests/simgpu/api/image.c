@@ -137,12 +137,15 @@ CUresult image_compile(struct sim_device *device, const char *ptx, size_t bytes,
 	char log[4096] = "";
 	char *line, *rest = NULL;
 	enum sim_status status = sim_module_load(device, ptx, bytes, log, sizeof(log), ret_module);
+	bool launches = strstr(log, "function __cudaCDP2") != NULL; /* of the device's own runtime, libcudadevrt.a */
 
 	image_log(log, n_options, options, values);
 	if (status == SIM_OK)
 		return CUDA_SUCCESS;
 	for (line = strtok_r(log, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
 		driver_note("PTX: %s", line);
+	if (launches)
+		driver_note("launches from the device are not supported");
 	return result_of(status);
 }
 

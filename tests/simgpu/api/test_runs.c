@@ -266,6 +266,29 @@ static void without_ptx_the_line_says_what_to_do(void **state)
 	run_result_finish(&result);
 }
 
+static void what_is_out_of_scope_is_said(void **state)
+{
+	static const char *const said[] = {
+		"cudaMallocArray is not supported: simgpu has no arrays, textures and surfaces\n",
+		"cudaCreateTextureObject is not supported: simgpu has no arrays, textures and surfaces\n",
+		"cudaCreateSurfaceObject is not supported: simgpu has no arrays, textures and surfaces\n",
+		"cudaIpcGetMemHandle is not supported: simgpu has nothing that processes share\n",
+		"cudaGraphConditionalHandleCreate is not supported: simgpu has no conditional nodes in graphs\n",
+		"cuMemCreate is not supported: simgpu has no virtual memory management\n",
+		"cuStreamWriteValue32_v2 is not supported: simgpu has no streams that wait for a value in memory\n",
+		"launches from the device are not supported\n",
+	};
+	struct run run = { .arguments = { program("out_of_scope") } };
+	struct run_result result;
+
+	run_expecting(&run, 0, &result);
+	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+		if (count_of(result.err, said[i]) != 1)
+			fail_msg("not once: '%s' in: %s", said[i], result.err);
+	}
+	run_result_finish(&result);
+}
+
 static void per_thread_streams_reach_the_twins(void **state)
 {
 	char path[] = "/tmp/simgpu-calls-XXXXXX", setting[64], *log;
@@ -332,6 +355,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_old_driver_lacks_new_functions),
 		cmocka_unit_test(what_is_refused_is_said_once),
 		cmocka_unit_test(without_ptx_the_line_says_what_to_do),
+		cmocka_unit_test(what_is_out_of_scope_is_said),
 		cmocka_unit_test(per_thread_streams_reach_the_twins),
 		cmocka_unit_test(the_standin_needs_no_shared_runtime),
 		cmocka_unit_test(the_script_keeps_the_environment),

@@ -12,6 +12,26 @@ __global__ void add(int *to, int n)
 	counter += n;
 }
 
+__global__ void read_clock(long long *to)
+{
+	*to = clock64();
+}
+
+/* Clocks start at 0 to 2^40 cycles: were they the same, so would these readings be, to a few thousand cycles. */
+static void clocks_are_their_own()
+{
+	long long *where, cycles[2];
+
+	for (int i = 0; i < 2; i++) {
+		OK(cudaSetDevice(i));
+		OK(cudaMalloc(&where, sizeof(*where)));
+		read_clock<<<1, 1>>>(where);
+		OK(cudaMemcpy(&cycles[i], where, sizeof(*where), cudaMemcpyDeviceToHost));
+		OK(cudaFree(where));
+	}
+	CHECK(llabs(cycles[0] - cycles[1]) > 100000000);
+}
+
 int main()
 {
 	cudaDeviceProp first, second;
@@ -20,6 +40,7 @@ int main()
 
 	OK(cudaGetDeviceCount(&n));
 	CHECK_EQUAL(n, 2);
+	clocks_are_their_own();
 	OK(cudaGetDeviceProperties(&first, 0));
 	OK(cudaGetDeviceProperties(&second, 1));
 	CHECK(memcmp(&first.uuid, &second.uuid, sizeof(first.uuid)) != 0);
