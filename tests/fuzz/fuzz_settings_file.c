@@ -24,7 +24,8 @@ static void hear(void *context, const char *text)
 	unsigned *n_complaints = context;
 	++*n_complaints;
 	demand(strncmp(text, "conf.json:", 10) == 0, "a complaint names the file");
-	demand(strstr(text, "out of memory") == NULL, "what json_check.c accepts, cJSON parses");
+	demand(strcmp(text, "conf.json: out of memory; nothing in it is used") != 0,
+	       "what json_check.c accepts, cJSON parses");
 	for (const char *at = text; *at != '\0'; at++)
 		demand((unsigned char)*at >= ' ', "a complaint is one line");
 }
