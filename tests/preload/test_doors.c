@@ -499,6 +499,23 @@ static void launches_beside_captures_and_replays_are_recorded(void **state)
 	graphs_record(GRAPHS, "mixed", 3, 2, 2);
 }
 
+static void T4_per_thread_forms_are_recorded_by_name_and_in_captures(void **state)
+{
+	struct warpspan_model *model;
+
+	graphs_record(DRIVER, "per thread", 6, 2, 6);
+	model = load("out");
+	assert_int_equal(count_api(model, WARPSPAN_API_CU_LAUNCH_KERNEL), 2);
+	assert_int_equal(count_api(model, WARPSPAN_API_CU_LAUNCH_KERNEL_EX), 2);
+	assert_int_equal(count_api(model, WARPSPAN_API_CU_LAUNCH_COOPERATIVE_KERNEL), 2);
+	warpspan_model_destroy(model);
+}
+
+static void the_threads_stream_is_captured_and_replayed(void **state)
+{
+	graphs_record(GRAPHS, "per thread captured", 3, 3, 3);
+}
+
 static void kernels_a_graph_was_given_later_record(void **state)
 {
 	graphs_record(DRIVER, "update", 0, 3, 3);
@@ -885,6 +902,8 @@ int main(int argc, char **argv)
 		T(graphs_within_graphs_record),
 		T(a_graph_launched_into_a_capture_is_part_of_another),
 		T(launches_beside_captures_and_replays_are_recorded),
+		T(T4_per_thread_forms_are_recorded_by_name_and_in_captures),
+		T(the_threads_stream_is_captured_and_replayed),
 		T(kernels_a_graph_was_given_later_record),
 		T(waits_and_copies_are_recorded_among_the_launches),
 		T(copies_of_every_shape_are_recorded),

@@ -344,6 +344,50 @@ static void update_graph(void)
 	print_data(data);
 }
 
+/* The forms for a thread's own default stream, by their names; cuda.h declares them only under the plain ones. */
+__typeof__(cuLaunchKernel) cuLaunchKernel_ptsz;
+__typeof__(cuLaunchKernelEx) cuLaunchKernelEx_ptsz;
+__typeof__(cuLaunchCooperativeKernel) cuLaunchCooperativeKernel_ptsz;
+CUresult cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode);
+__typeof__(cuStreamEndCapture) cuStreamEndCapture_ptsz;
+__typeof__(cuGraphLaunch) cuGraphLaunch_ptsz;
+__typeof__(cuStreamSynchronize) cuStreamSynchronize_ptsz;
+
+/* Linked and looked up: 3 + 3 launches. Then, captured from the thread's own stream: 2 replays of 3. */
+static void per_thread(void)
+{
+	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+	CUmodule module;
+	CUfunction function = load(&module);
+	CUdeviceptr data = make_data();
+	void *parameters[] = { &data };
+	const CUlaunchConfig config = {
+		.gridDimX = BLOCKS, .gridDimY = 1, .gridDimZ = 1, .blockDimX = THREADS, .blockDimY = 1, .blockDimZ = 1
+	};
+	CUgraph graph;
+	CUgraphExec exec;
+
+	CHECK(cuCtxSynchronize());
+	CHECK(((launch_kernel *)dlsym(library, "cuLaunchKernel_ptsz"))(function, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL,
+								       parameters, NULL));
+	CHECK(((launch_kernel_ex *)dlsym(library, "cuLaunchKernelEx_ptsz"))(&config, function, parameters, NULL));
+	CHECK(((launch_cooperative *)dlsym(library, "cuLaunchCooperativeKernel_ptsz"))(function, BLOCKS, 1, 1, THREADS,
+										       1, 1, 0, NULL, parameters));
+	for (int i = 0; i < 2; i++) {
+		if (i == 1)
+			CHECK(cuStreamBeginCapture_v2_ptsz(NULL, CU_STREAM_CAPTURE_MODE_GLOBAL));
+		CHECK(cuLaunchKernel_ptsz(function, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, parameters, NULL));
+		CHECK(cuLaunchKernelEx_ptsz(&config, function, parameters, NULL));
+		CHECK(cuLaunchCooperativeKernel_ptsz(function, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, parameters));
+	}
+	CHECK(cuStreamEndCapture_ptsz(NULL, &graph));
+	CHECK(cuGraphInstantiate(&exec, graph, 0));
+	for (int i = 0; i < 2; i++)
+		CHECK(cuGraphLaunch_ptsz(exec, NULL));
+	CHECK(cuStreamSynchronize_ptsz(NULL));
+	print_data(data);
+}
+
 /* 1 launch, then copies of every shape, with no stream, a stream and the thread's own: see copies_of_every_shape. */
 static void copies(void)
 {
@@ -445,7 +489,7 @@ int main(int argc, char **argv)
 		{ "fail", refused },           { "plain", plain },
 		{ "steady", steady },          { "triton", linked_and_looked_up },
 		{ "many", many_modules },      { "update", update_graph },
-		{ "copies", copies },
+		{ "copies", copies },          { "per thread", per_thread },
 	};
 	CUcontext context;
 

@@ -194,6 +194,23 @@ static void per_thread()
 	print_data(data);
 }
 
+/* A capture of the thread's own default stream by its handle: 2 launches, 3 replays of 1, 1 launch. */
+static void per_thread_captured()
+{
+	int *data = make_data();
+	cudaGraph_t graph;
+	for (int i = 0; i < 2; i++)
+		step<<<BLOCKS, THREADS, 0, cudaStreamPerThread>>>(data);
+	printf("begin: %s\n",
+	       cudaGetErrorName(cudaStreamBeginCapture(cudaStreamPerThread, cudaStreamCaptureModeThreadLocal)));
+	step<<<BLOCKS, THREADS, 0, cudaStreamPerThread>>>(data);
+	printf("end: %s\n", cudaGetErrorName(cudaStreamEndCapture(cudaStreamPerThread, &graph)));
+	replay(graph, cudaStreamPerThread, 3);
+	step<<<BLOCKS, THREADS, 0, cudaStreamPerThread>>>(data);
+	printf("%s\n", cudaGetErrorName(cudaStreamSynchronize(cudaStreamPerThread)));
+	print_data(data);
+}
+
 /* A thread on each of two devices: 2 * 5 launches. */
 static void devices()
 {
@@ -243,10 +260,17 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)();
 	} modes[] = {
-		{ "captured", captured },     { "built", built },     { "child", child },
-		{ "nested", nested },         { "mixed", mixed },     { "streams", streams },
-		{ "instances", instances },   { "devices", devices }, { "entry", entry_point },
+		{ "captured", captured },
+		{ "built", built },
+		{ "child", child },
+		{ "nested", nested },
+		{ "mixed", mixed },
+		{ "streams", streams },
+		{ "instances", instances },
+		{ "devices", devices },
+		{ "entry", entry_point },
 		{ "per thread", per_thread },
+		{ "per thread captured", per_thread_captured },
 	};
 	for (const auto &mode : modes)
 		if (argc == 2 && strcmp(argv[1], mode.name) == 0) {
