@@ -6,7 +6,8 @@
  * Arguments: the library; doors.cu with the shared runtime, with the stand-in for the static one, with a default
  * stream per thread; driver.c; the PTX of kernels.cu; a CUDA program without instrumented kernels; bypass.c, plugin.cu;
  * graphs.cu; rdc_main.cu; route.c; another library in front of dlsym(); a library linked with libcuda and the program
- * that loads it; the PTX that NVRTC makes of kernels.cu (may be missing).
+ * that loads it; doors.cu and plugin.cu with the
+ * shared runtime of 12; the PTX that NVRTC makes of kernels.cu (may be missing).
  */
 #include "support.h"
 
@@ -38,6 +39,8 @@ enum {
 	HOOKER,
 	DEEP_LIBRARY,
 	DEEP,
+	SHARED_12,
+	PLUGIN_12,
 	NVRTC_PTX,
 	N_ARGUMENTS
 };
@@ -206,6 +209,28 @@ static void T2_the_shared_runtime_launches_each_once(void **state)
 	records_every_way(SHARED);
 }
 
+/* As nvcc up to 12 compiles a launch, in a program of 13 and in one of 12. */
+static void T2_launches_by_a_call_of_the_runtime_are_seen(void **state)
+{
+	static const int programs[] = { SHARED, STATIC, SHARED_12 };
+
+	for (unsigned i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+		records(programs[i], "call", 3);
+		assert_int_equal(remove_folder(NULL), 0);
+		assert_int_equal(make_folder(NULL), 0);
+	}
+}
+
+static void T2_the_shared_runtime_of_12_launches_each_once(void **state)
+{
+	records_every_way(SHARED_12);
+}
+
+static void the_answer_of_a_runtime_of_12_for_a_driver_function_is_ours(void **state)
+{
+	records(SHARED_12, "entry", 2);
+}
+
 static void T1_the_static_runtime_launches_each_once(void **state)
 {
 	records_every_way(STATIC);
@@ -229,9 +254,9 @@ static void T11_the_driver_launches_each_once_whatever_the_door(void **state)
 }
 
 /* The runtime reaches the driver past us; its own door is still ours. */
-static void T13_a_runtime_past_the_drivers_door_launches_each_once(void **state)
+static void past_the_drivers_door(int plugin, const char *runtime)
 {
-	const char *const words[] = { arguments[BYPASS], arguments[PLUGIN], NULL };
+	const char *const words[] = { arguments[BYPASS], arguments[plugin], runtime, NULL };
 	char *said = run_both(words, NULL);
 	struct warpspan_model *model = load("out");
 
@@ -239,6 +264,16 @@ static void T13_a_runtime_past_the_drivers_door_launches_each_once(void **state)
 	assert_int_equal(count_api(model, WARPSPAN_API_CUDA_LAUNCH), 4);
 	warpspan_model_destroy(model);
 	free(said);
+}
+
+static void T13_a_runtime_past_the_drivers_door_launches_each_once(void **state)
+{
+	past_the_drivers_door(PLUGIN, "libcudart.so.13");
+}
+
+static void T13_a_runtime_of_12_past_the_drivers_door_launches_each_once(void **state)
+{
+	past_the_drivers_door(PLUGIN_12, "libcudart.so.12");
 }
 
 /* --- another library in front of dlsym(), before us or behind us ------------------------------ */
@@ -872,6 +907,10 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		T(T2_the_shared_runtime_launches_each_once),
+		T(T2_launches_by_a_call_of_the_runtime_are_seen),
+		T(T2_the_shared_runtime_of_12_launches_each_once),
+		T(the_answer_of_a_runtime_of_12_for_a_driver_function_is_ours),
+		T(T13_a_runtime_of_12_past_the_drivers_door_launches_each_once),
 		T(T1_the_static_runtime_launches_each_once),
 		T(a_default_stream_per_thread_stays_one),
 		T(T11_the_driver_launches_each_once_whatever_the_door),

@@ -65,6 +65,41 @@ static void launch_every_way()
 	print_data(data);
 }
 
+/* As nvcc up to 12 compiles <<<>>>: 3 launches. */
+static void launch_by_call()
+{
+	int *data = make_data();
+	void *arguments[] = { &data };
+	for (int i = 0; i < 3; i++)
+		cudaLaunchKernel(reinterpret_cast<const void *>(step), dim3(BLOCKS), dim3(THREADS), arguments, 0,
+				 nullptr);
+	print_data(data);
+}
+
+#ifdef WARPSPAN_RUNTIME_12
+/* Headers of 13 do not declare it any more. */
+extern "C" cudaError_t of_12(const char *symbol, void **function, unsigned long long flags,
+			     cudaDriverEntryPointQueryResult *status) __asm__("cudaGetDriverEntryPoint");
+
+/* The driver's function from a runtime of 12, without a version: 2 launches. */
+static void launch_by_entry_point()
+{
+	typedef int launch_kernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
+				  void **, void **);
+	int *data = make_data();
+	void *arguments[] = { &data };
+	void *found = nullptr;
+	cudaFunction_t function;
+	cudaDriverEntryPointQueryResult status;
+	printf("%s\n", cudaGetErrorName(of_12("cuLaunchKernel", &found, cudaEnableDefault, &status)));
+	cudaGetFuncBySymbol(&function, reinterpret_cast<const void *>(step));
+	for (int i = 0; i < 2; i++)
+		printf("%d\n", reinterpret_cast<launch_kernel *>(found)(function, BLOCKS, 1, 1, THREADS, 1, 1, 0,
+									nullptr, arguments, nullptr));
+	print_data(data);
+}
+#endif
+
 /* 8 threads whose first launches come at once: 8 * 20 launches. */
 static void launch_from_threads()
 {
@@ -172,6 +207,10 @@ int main(int argc, char **argv)
 		{ "reset", reset_in_between },      { "fork", fork_in_between },
 		{ "leave", leave_without_waiting }, { "fail", fail_first },
 		{ "often", launch_often },          { "fault", fault },
+		{ "call", launch_by_call },
+#ifdef WARPSPAN_RUNTIME_12
+		{ "entry", launch_by_entry_point },
+#endif
 	};
 	for (const auto &mode : modes)
 		if (argc == 2 && strcmp(argv[1], mode.name) == 0) {
