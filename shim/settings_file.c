@@ -238,13 +238,16 @@ static void set_items(const struct target *target, const cJSON *root, const char
 static void apply(const struct target *target, const char *text, size_t bytes)
 {
 	const char *at, *wanted;
+	size_t skipped;
 	cJSON *root;
 
 	if (!warpspan_json_check(text, bytes, &at, &wanted)) {
 		say_syntax(target, text, bytes, at, wanted);
 		return;
 	}
-	root = cJSON_ParseWithLength(text, bytes);
+	/* cJSON skips a byte order mark only where more than one character follows. */
+	skipped = strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+	root = cJSON_ParseWithLength(text + skipped, bytes - skipped);
 	if (root == NULL)
 		say(target, PATH_FORMAT ": out of memory; nothing in it is used", target->name);
 	else if (!cJSON_IsObject(root))

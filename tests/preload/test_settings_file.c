@@ -194,6 +194,7 @@ static void what_is_not_json_has_its_place_and_nothing_holds(void **state)
 		{ "[1, 2", ":1:6: the file ends where ',' or ']'" },
 		{ "{} // comment", ":1:4: there is '//' where the end" },
 		{ "{\"report\":\n[[[[[[[[[[[[[[[[[[[[", ":2:16: there is '[[[[[' where something that is nested" },
+		{ "\xef\xbb\xbf\x30", ": not an object, like {\"kernel\": \"gemm*\"}; nothing in it is used" },
 		{ "[]", ": not an object, like {\"kernel\": \"gemm*\"}; nothing in it is used" },
 	};
 
