@@ -62,8 +62,8 @@ int warpspan_writer_create(const char *path, struct warpspan_writer **ret_writer
 int warpspan_writer_append(struct warpspan_writer *writer, enum warpspan_chunk_type type, const struct iovec *parts,
 			   int n_parts, struct warpspan_error *error);
 /* Creates `path` as warpspan_writer_create() does, with a copy of what `writer` has written so far; chunks appended to
- * the copy go on from there. The original stays as it is and usable, also one whose writes have failed: the copy has its
- * whole chunks. Errors: those of warpspan_writer_create(), and IO where the original cannot be read. */
+ * the copy go on from there. The original stays as it is and usable, also one whose writes have failed: the copy has
+ * its whole chunks. Errors: those of warpspan_writer_create(), and IO where the original cannot be read. */
 int warpspan_writer_copy(const struct warpspan_writer *writer, const char *path, struct warpspan_writer **ret_copy,
 			 struct warpspan_error *error);
 /* Appends the END chunk (it counts chunks, segments and launches itself) and closes. The writer is gone in every case.

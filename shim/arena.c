@@ -363,7 +363,8 @@ CUresult warpspan_arenas_resume(struct warpspan_arenas *arenas, uint32_t events_
 	result = warpspan_driver_write(arenas->control + offsetof(struct warpspan_control, losses), none, sizeof(none),
 				       arenas->stream);
 	control = control_of(arenas);
-	return result != CUDA_SUCCESS ? result
-				      : warpspan_driver_write(arenas->control, &control,
-							      offsetof(struct warpspan_control, reserved), arenas->stream);
+	return result != CUDA_SUCCESS
+		       ? result
+		       : warpspan_driver_write(arenas->control, &control, offsetof(struct warpspan_control, reserved),
+					       arenas->stream);
 }

@@ -105,12 +105,12 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 /* All under the lock. */
 static uint64_t flushes_asked, flushes_done;
-static unsigned opened;       /* number of the session to record; 0: none */
-static uint64_t opened_ns;    /* launches that began before are not its own */
-static unsigned armed;        /* number of the latest session whose contexts were looked at */
-static bool close_asked;      /* the session is to end ... */
-static uint64_t closed_ns;    /* ... and launches from then on are not its own ... */
-static uint64_t close_at_ns;  /* ... and it waits for kernels up to then */
+static unsigned opened;      /* number of the session to record; 0: none */
+static uint64_t opened_ns;   /* launches that began before are not its own */
+static unsigned armed;       /* number of the latest session whose contexts were looked at */
+static bool close_asked;     /* the session is to end ... */
+static uint64_t closed_ns;   /* ... and launches from then on are not its own ... */
+static uint64_t close_at_ns; /* ... and it waits for kernels up to then */
 static struct warpspan_origin closed_by;
 static bool running, quit_asked;
 static enum { SNAPSHOT_NONE, SNAPSHOT_ASKED, SNAPSHOT_DONE, SNAPSHOT_FAILED } snapshot;
@@ -359,8 +359,7 @@ static void attach_known(void)
 {
 	for (struct warpspan_module *module = NULL; (module = warpspan_registry_next_loaded(module)) != NULL;) {
 		struct warpspan_context *context = module->context;
-		const enum warpspan_context_state state =
-			atomic_load_explicit(&context->state, memory_order_acquire);
+		const enum warpspan_context_state state = atomic_load_explicit(&context->state, memory_order_acquire);
 
 		if (atomic_load_explicit(&module->attached, memory_order_acquire) ||
 		    (state != WARPSPAN_CONTEXT_READY && state != WARPSPAN_CONTEXT_NEW) || !enter(context, state))

@@ -134,7 +134,8 @@ static void take_signal(enum purpose purpose, int signal)
 	}
 	warpspan_warn("%s=%s: the program %s this signal itself; it is left alone, and `warpspan ctl %d` does the same",
 		      signals[purpose].setting, name_of(signal, &name),
-		      (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_IGN ? "ignores" : "handles", (int)getpid());
+		      (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_IGN ? "ignores" : "handles",
+		      (int)getpid());
 }
 
 void warpspan_control_look_at_signals(void)

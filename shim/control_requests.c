@@ -81,8 +81,8 @@ static void answer_start(struct answer *answer)
 	const char *assignments[MOST_SETTINGS + 1];
 	unsigned n = 0;
 
-	cJSON_ArrayForEach(item, settings) if (cJSON_IsString(item) && n < MOST_SETTINGS)
-		assignments[n++] = item->valuestring;
+	cJSON_ArrayForEach(item, settings) if (cJSON_IsString(item) && n < MOST_SETTINGS) assignments[n++] =
+		item->valuestring;
 	assignments[n] = NULL;
 	answer->error = warpspan_session_start(&by, assignments, &answer->message);
 	if (answer->error == 0) {

@@ -50,7 +50,8 @@ bool warpspan_control_address(pid_t pid, struct sockaddr_un *ret_address, sockle
 	if (ticks == 0)
 		return false;
 	*ret_address = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	n = snprintf(ret_address->sun_path + 1, sizeof(ret_address->sun_path) - 1, "warpspan-%ld-%llu", (long)pid, ticks);
+	n = snprintf(ret_address->sun_path + 1, sizeof(ret_address->sun_path) - 1, "warpspan-%ld-%llu", (long)pid,
+		     ticks);
 	*ret_bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 	return true;
 }

@@ -311,8 +311,7 @@ static CUresult settle(const struct walk *walk, uint64_t window, size_t bytes, s
 
 		if (!intact(segment, &now))
 			note_overwritten(1);
-		else if (closed ? segment->state != WARPSPAN_SEGMENT_VOID :
-				  walk->mode == WARPSPAN_DRAIN_ALL || peeking)
+		else if (closed ? segment->state != WARPSPAN_SEGMENT_VOID : walk->mode == WARPSPAN_DRAIN_ALL || peeking)
 			emit(walk->context, (const unsigned char *)segment, closed);
 		if (peeking || (!closed && walk->mode != WARPSPAN_DRAIN_ALL && intact(segment, &now)))
 			pending[to + kept++] = now;
@@ -590,8 +589,8 @@ static CUresult turn(struct warpspan_arenas *arenas)
 			return result;
 	}
 	/* Where warps of an earlier session held everything, none is active yet. */
-	if (other->state != WARPSPAN_ARENA_EMPTY || (active->state == WARPSPAN_ARENA_ACTIVE &&
-						     active->walked_bytes <= warpspan_arenas_room(arenas) / 2))
+	if (other->state != WARPSPAN_ARENA_EMPTY ||
+	    (active->state == WARPSPAN_ARENA_ACTIVE && active->walked_bytes <= warpspan_arenas_room(arenas) / 2))
 		return CUDA_SUCCESS;
 	result = warpspan_arenas_swap(arenas);
 	if (result == CUDA_SUCCESS)

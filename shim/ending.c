@@ -21,10 +21,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 /* All under the lock. */
 static struct warpspan_ending *first, *last;
-static bool running;    /* a thread works on them */
-static unsigned n_done; /* number of the latest session that is written */
+static bool running;                        /* a thread works on them */
+static unsigned n_done;                     /* number of the latest session that is written */
 static char last_path[WARPSPAN_TEXT_BYTES]; /* of its capture */
-static uint64_t bad;    /* of the latest 64, bit number % 64: something could not be written */
+static uint64_t bad;                        /* of the latest 64, bit number % 64: something could not be written */
 
 /* --- what is said ----------------------------------------------------------------------------- */
 
@@ -45,8 +45,8 @@ static void say_lost(const struct warpspan_ending *ending)
 		      "WARPSPAN_EVENTS_PER_WARP=%u would have sufficed",
 		      (unsigned long long)totals->lost_records,
 		      (unsigned long long)(totals->lost_records + totals->records),
-		      (unsigned long long)totals->lost_warps,
-		      (unsigned long long)(mib ? buffer >> 20 : buffer >> 10), mib ? 'M' : 'K', events);
+		      (unsigned long long)totals->lost_warps, (unsigned long long)(mib ? buffer >> 20 : buffer >> 10),
+		      mib ? 'M' : 'K', events);
 }
 
 static void say_not_recorded(const struct warpspan_ending *ending)

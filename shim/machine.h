@@ -17,11 +17,11 @@
 #include <stdbool.h>
 
 /* X(NAME, text) */
-#define WARPSPAN_PHASES(X)        \
-	X(IDLE, "idle")           \
-	X(STARTING, "starting")   \
-	X(ACTIVE, "active")       \
-	X(DRAINING, "draining")   \
+#define WARPSPAN_PHASES(X)      \
+	X(IDLE, "idle")         \
+	X(STARTING, "starting") \
+	X(ACTIVE, "active")     \
+	X(DRAINING, "draining") \
 	X(CLOSED, "closed")
 
 enum warpspan_phase {

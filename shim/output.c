@@ -178,10 +178,10 @@ static void fail(const char *text)
 /* --- which file ------------------------------------------------------------------------------- */
 
 /* The first name that is free: BASE.wspan, BASE.1.wspan, ... */
-static bool create_beside(const char *base, int (*create)(const char *path, struct warpspan_writer **ret_writer,
-							   struct warpspan_error *error),
-			  struct warpspan_writer **ret_writer, char (*ret_path)[WARPSPAN_TEXT_BYTES],
-			  struct warpspan_error *error)
+static bool
+create_beside(const char *base,
+	      int (*create)(const char *path, struct warpspan_writer **ret_writer, struct warpspan_error *error),
+	      struct warpspan_writer **ret_writer, char (*ret_path)[WARPSPAN_TEXT_BYTES], struct warpspan_error *error)
 {
 	for (unsigned i = 0; i < MOST_ATTEMPTS; i++) {
 		char number[16] = "";

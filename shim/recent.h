@@ -2,9 +2,9 @@
  *
  * recent.h - the latest launches made without a session. Collector only.
  *
- * A session may begin while kernels that were launched before still run, or have not begun: they record, too. With their
- * launches in its capture, which are told apart by their time, every grid has its launch. Those that the program has
- * waited for are left out.
+ * A session may begin while kernels that were launched before still run, or have not begun: they record, too. With
+ * their launches in its capture, which are told apart by their time, every grid has its launch. Those that the program
+ * has waited for are left out.
  */
 #ifndef WARPSPAN_RECENT_H
 #define WARPSPAN_RECENT_H

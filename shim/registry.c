@@ -221,8 +221,7 @@ struct warpspan_kernel *warpspan_registry_kernel(struct warpspan_module *module,
 	made->name = strdup(name);
 	made->demangled = warpspan_demangle(name);
 	if (made->name != NULL && made->demangled != NULL) {
-		atomic_store_explicit(&made->selected, warpspan_session_selects(made->demangled),
-				      memory_order_relaxed);
+		atomic_store_explicit(&made->selected, warpspan_session_selects(made->demangled), memory_order_relaxed);
 		pthread_mutex_lock(&lock);
 		kernel = find_kernel(module, name);
 		if (kernel == NULL) {

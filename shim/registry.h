@@ -38,8 +38,8 @@ struct warpspan_context {
 	uint64_t arena_bytes;                       /* set before READY: size of each arena */
 	atomic_int suspended;                       /* > 0: the program is destroying it, the collector keeps out */
 	atomic_bool retiring;                       /* about to be destroyed: open segments are written as they are */
-	unsigned announced_in; /* collector: the latest session whose capture has it */
-	unsigned resumed_for;  /* the latest session its arenas were armed for; under the collector's lock */
+	unsigned announced_in;                      /* collector: the latest session whose capture has it */
+	unsigned resumed_for; /* the latest session its arenas were armed for; under the collector's lock */
 };
 
 struct warpspan_module {
@@ -71,7 +71,8 @@ struct warpspan_kernel {
 	uint32_t context_number;
 	uint32_t
 		cluster[3]; /* blocks of a cluster where the launch does not say: as compiled, or 1; set before ready */
-	/* Judged anew at its first launch of a session: whether its launches are logged, and WARPSPAN_KERNEL names it */
+	/* Judged anew at its first launch of a session: whether its launches are logged, and WARPSPAN_KERNEL names it
+	 */
 	atomic_bool ready;
 	atomic_bool selected;
 	unsigned announced_in; /* collector: the latest session whose capture has it */

@@ -56,12 +56,13 @@ int warpspan_session_start(const struct warpspan_origin *origin, const char *con
 /* The same, for marks in a program that are not asked whether one may begin: where the session before is still being
  * drained, waits for that, at most as long as the end of the program would. */
 int warpspan_session_restart(const struct warpspan_origin *origin, struct warpspan_message *ret_message);
-/* Until what was launched before from graphs records as well: the collector has looked at every context. Not by a thread
- * that attaches. */
+/* Until what was launched before from graphs records as well: the collector has looked at every context. Not by a
+ * thread that attaches. */
 void warpspan_session_wait_armed(void);
 
 /* Stops the session: kernels that run have `patience_ns` to end (0: as long as at the end of the program), then what
- * they recorded is written. Does not wait for that. *ret_number: which session it was. Returns 0 or a WARPSPAN_ERR_*. */
+ * they recorded is written. Does not wait for that. *ret_number: which session it was. Returns 0 or a WARPSPAN_ERR_*.
+ */
 int warpspan_session_stop(const struct warpspan_origin *origin, uint64_t patience_ns, unsigned *ret_number,
 			  struct warpspan_message *ret_message);
 

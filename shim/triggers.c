@@ -95,10 +95,9 @@ static const struct {
 	const char *name;
 	int number;
 } signals[] = {
-	{ "HUP", SIGHUP },       { "USR1", SIGUSR1 },   { "USR2", SIGUSR2 },       { "ALRM", SIGALRM },
-	{ "CONT", SIGCONT },     { "TTIN", SIGTTIN },   { "TTOU", SIGTTOU },       { "URG", SIGURG },
-	{ "VTALRM", SIGVTALRM }, { "PROF", SIGPROF },   { "WINCH", SIGWINCH },     { "IO", SIGIO },
-	{ "PWR", SIGPWR },       { "STKFLT", SIGSTKFLT },
+	{ "HUP", SIGHUP },     { "USR1", SIGUSR1 }, { "USR2", SIGUSR2 }, { "ALRM", SIGALRM },     { "CONT", SIGCONT },
+	{ "TTIN", SIGTTIN },   { "TTOU", SIGTTOU }, { "URG", SIGURG },   { "VTALRM", SIGVTALRM }, { "PROF", SIGPROF },
+	{ "WINCH", SIGWINCH }, { "IO", SIGIO },     { "PWR", SIGPWR },   { "STKFLT", SIGSTKFLT },
 };
 
 /* "RTMIN", "RTMIN+3", "RTMAX-1". */

@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 /* X(NAME, word): what begins a session by itself. In any mode the others may start one. */
-#define WARPSPAN_START_MODES(X)        \
-	X(NOW, "now")                  \
-	X(API, "api")                  \
+#define WARPSPAN_START_MODES(X)         \
+	X(NOW, "now")                   \
+	X(API, "api")                   \
 	X(PROFILER_API, "profiler-api") \
 	X(NVTX, "nvtx:")
 

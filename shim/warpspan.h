@@ -28,16 +28,17 @@
 #include <stdint.h>
 
 /* X(NAME, number, text): what can be wrong. 0 is success. */
-#define WARPSPAN_ERRORS(X)                                                                                            \
-	X(ALREADY_STARTED, -1,                                                                                        \
-	  "a session is already active; only one may run at a time; stop it first, or run with WARPSPAN_START=api")  \
-	X(NOT_STARTED, -2, "no session is active; start one first")                                                  \
-	X(DRAINING, -3, "the session before is still being written; try again when it is done, or wait longer")      \
-	X(NOT_LOADED, -4, "libwarpspan.so is not loaded; run the program by `warpspan run` or with LD_PRELOAD")      \
-	X(NO_CUDA, -5, "nothing can be recorded in this process: the driver cannot be used, the process was forked " \
-		       "from one that was being recorded, or it is ending")                                          \
-	X(OUTPUT, -6, "the capture cannot be written; set WARPSPAN_OUT to a path you may write to")                  \
-	X(SETTING, -7, "a setting of the session is not valid; `warpspan settings` lists them")                      \
+#define WARPSPAN_ERRORS(X)                                                                                          \
+	X(ALREADY_STARTED, -1,                                                                                      \
+	  "a session is already active; only one may run at a time; stop it first, or run with WARPSPAN_START=api") \
+	X(NOT_STARTED, -2, "no session is active; start one first")                                                 \
+	X(DRAINING, -3, "the session before is still being written; try again when it is done, or wait longer")     \
+	X(NOT_LOADED, -4, "libwarpspan.so is not loaded; run the program by `warpspan run` or with LD_PRELOAD")     \
+	X(NO_CUDA, -5,                                                                                              \
+	  "nothing can be recorded in this process: the driver cannot be used, the process was forked "             \
+	  "from one that was being recorded, or it is ending")                                                      \
+	X(OUTPUT, -6, "the capture cannot be written; set WARPSPAN_OUT to a path you may write to")                 \
+	X(SETTING, -7, "a setting of the session is not valid; `warpspan settings` lists them")                     \
 	X(NO_MEMORY, -8, "out of memory, or no thread could be started")
 
 enum warpspan_session_error {
@@ -71,9 +72,9 @@ extern int warpspan_preloaded_mark(const char *text) __attribute__((weak));
 /* A linker fixes weak references of programs at fixed addresses at 0: those look the name up. */
 #if !defined(__PIC__) && !defined(__PIE__)
 extern void *warpspan_dlsym_(void *handle, const char *name) __asm__("dlsym") __attribute__((weak));
-#define WARPSPAN_PRELOADED_(name)                     \
-	(warpspan_preloaded_##name != NULL            \
-		 ? warpspan_preloaded_##name          \
+#define WARPSPAN_PRELOADED_(name)            \
+	(warpspan_preloaded_##name != NULL   \
+		 ? warpspan_preloaded_##name \
 		 : (__typeof__(&warpspan_preloaded_##name))warpspan_find_("warpspan_preloaded_" #name))
 
 static inline void *warpspan_find_(const char *name)
@@ -148,13 +149,15 @@ static inline const char *warpspan_strerror(int error)
 #ifdef __cplusplus
 } /* extern "C" */
 
-namespace warpspan {
+namespace warpspan
+{
 
 /* Records what its scope launches. A session that could not be started is not stopped; error() says why. */
-class session {
-    public:
+class session
+{
+public:
 	explicit session(const struct warpspan_options *options = nullptr, uint32_t stop_timeout_ms = 10000)
-		: timeout_ms_(stop_timeout_ms), error_(warpspan_start(options))
+	    : timeout_ms_(stop_timeout_ms), error_(warpspan_start(options))
 	{
 	}
 	~session()
@@ -169,7 +172,7 @@ class session {
 		return error_;
 	}
 
-    private:
+private:
 	uint32_t timeout_ms_;
 	int error_;
 };

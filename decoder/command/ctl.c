@@ -4,9 +4,9 @@
  */
 #include "command.h"
 #include "control_socket.h"
+#include "settings.h"
 #include "text.h"
 #include "triggers.h"
-#include "settings.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -73,7 +73,8 @@ static void complain_deaf(const struct command *command, pid_t pid)
 		complain(command, "process %ld is not yours: only its own user may control it", (long)pid);
 	else if (has_library(pid, &readable))
 		complain(command,
-			 "process %ld has libwarpspan.so loaded but does not listen: it has not initialised CUDA yet, or "
+			 "process %ld has libwarpspan.so loaded but does not listen: it has not initialised CUDA yet, "
+			 "or "
 			 "runs with WARPSPAN_CTL=0, or is in another network namespace",
 			 (long)pid);
 	else if (readable)
@@ -148,12 +149,10 @@ static void print_status(const cJSON *answer)
 	putchar('\n');
 	if (path)
 		printf("capture   %s\n", text_clean(line, sizeof(line), path));
-	cJSON_ArrayForEach(item, kernels)
-		if (cJSON_IsString(item))
-			printf("kernel    %s\n", text_clean(line, sizeof(line), item->valuestring));
-	cJSON_ArrayForEach(item, counters)
-		if (cJSON_IsNumber(item))
-			printf("counter   %s: %.0f\n", text_clean(line, 256, item->string), item->valuedouble);
+	cJSON_ArrayForEach(item, kernels) if (cJSON_IsString(item))
+		printf("kernel    %s\n", text_clean(line, sizeof(line), item->valuestring));
+	cJSON_ArrayForEach(item, counters) if (cJSON_IsNumber(item))
+		printf("counter   %s: %.0f\n", text_clean(line, 256, item->string), item->valuedouble);
 	if (cJSON_GetArraySize(kernels) == 0)
 		printf("no kernel with warpspan.cuh was launched yet\n");
 }
@@ -165,7 +164,8 @@ static int print_answer(const struct command *command, pid_t pid, const char *ac
 	char line[4200];
 
 	if (failed)
-		complain(command, "process %ld: %s", (long)pid, text_clean(line, sizeof(line), message ? message : "?"));
+		complain(command, "process %ld: %s", (long)pid,
+			 text_clean(line, sizeof(line), message ? message : "?"));
 	if (strcmp(action, "status") == 0)
 		print_status(answer);
 	else if (path)
@@ -225,21 +225,21 @@ static bool add_settings(const struct command *command, cJSON *request, char *co
 	return good;
 }
 
-static const char notes[] =
-	"actions:\n"
-	"  status     print whether a session is active, who started it, and what was seen\n"
-	"  start      start one; NAME=VALUE sets it for this session (`warpspan settings`):\n"
-	"             warpspan ctl 4711 start KERNEL='gemm*' OUT=/tmp/gemm\n"
-	"  stop       stop it, wait until capture and timelines are written, print the path\n"
-	"  toggle     stop it, or start one\n"
-	"  snapshot   write what there is so far, kernels that hang included, to files of\n"
-	"             their own, and go on; prints the path\n";
+static const char notes[] = "actions:\n"
+			    "  status     print whether a session is active, who started it, and what was seen\n"
+			    "  start      start one; NAME=VALUE sets it for this session (`warpspan settings`):\n"
+			    "             warpspan ctl 4711 start KERNEL='gemm*' OUT=/tmp/gemm\n"
+			    "  stop       stop it, wait until capture and timelines are written, print the path\n"
+			    "  toggle     stop it, or start one\n"
+			    "  snapshot   write what there is so far, kernels that hang included, to files of\n"
+			    "             their own, and go on; prints the path\n";
 
 int command_ctl(const struct command *command, int argc, char **argv)
 {
 	static const struct option_spec specs[] = {
-		{ "timeout", 't', "TIME", "how long stop, toggle and snapshot may take; three quarters are for kernels "
-					  "to end (30s)" },
+		{ "timeout", 't', "TIME",
+		  "how long stop, toggle and snapshot may take; three quarters are for kernels "
+		  "to end (30s)" },
 	};
 	double timeout_ms = DEFAULT_TIMEOUT_S * 1000;
 	struct options options;

@@ -207,7 +207,7 @@ static void T31_signals_of_the_program_and_its_children_stay_theirs(void **state
 	run_row("31", true, &with);
 	assert_string_equal(with.out, without.out);
 	assert_non_null(strstr(without.err, "threads 0, all blocked 0\n"));
-	assert_non_null(strstr(with.err, "threads 1, all blocked 1\n"));
+	assert_non_null(strstr(with.err, "threads 2, all blocked 1\n"));
 	run_result_finish(&without);
 	run_result_finish(&with);
 }

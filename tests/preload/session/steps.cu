@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * steps.cu - does what its arguments say, one after the other, and prints what each returned. "-" goes on with the lines
- * of its standard input. What a step needs follows a colon: "launch:3", "start:OUT=x,KERNEL=step*", "stop:5000".
+ * steps.cu - does what its arguments say, one after the other, and prints what each returned. "-" goes on with the
+ * lines of its standard input. What a step needs follows a colon: "launch:3", "start:OUT=x,KERNEL=step*", "stop:5000".
  */
 #include <warpspan.cuh>
 

@@ -84,7 +84,8 @@ static void a_second_start_is_told_who_was_first(void **state)
 	assert_holds(result.out, "start: a session is already active: started by the first launch of a kernel with "
 				 "warpspan.cuh at ");
 	assert_holds(result.out, "; only one may run at a time; stop it first\nstart -1\n");
-	assert_holds(result.out, "stop 0\nstart 0\nstart: a session is already active: started by warpspan_start() at ");
+	assert_holds(result.out,
+		     "stop 0\nstart 0\nstart: a session is already active: started by warpspan_start() at ");
 	run_result_finish(&result);
 }
 
@@ -128,7 +129,8 @@ static void a_capture_that_cannot_be_written_starts_nothing(void **state)
 {
 	struct run_result result;
 
-	steps_run("start:OUT=/nowhere/x launch:1 sync active start launch:2", (const char *[]){ API, NULL }, 0, &result);
+	steps_run("start:OUT=/nowhere/x launch:1 sync active start launch:2", (const char *[]){ API, NULL }, 0,
+		  &result);
 	assert_holds(result.out, "start: cannot write '/nowhere/x.wspan': the directory '/nowhere' does not exist");
 	assert_holds(result.out, "start -6\n");
 	assert_holds(result.out, "active 0\nstart 0\n");
@@ -178,8 +180,8 @@ static void a_session_ends_when_its_time_is_over(void **state)
 {
 	struct run_result result;
 
-	steps_run("launch:2 sync sleep:600 active launch:1 sync", (const char *[]){ "WARPSPAN_DURATION=100ms", NULL }, 0,
-		  &result);
+	steps_run("launch:2 sync sleep:600 active launch:1 sync", (const char *[]){ "WARPSPAN_DURATION=100ms", NULL },
+		  0, &result);
 	assert_holds(result.out, "active 0\n");
 	assert_session(1, 2);
 	run_result_finish(&result);
@@ -189,8 +191,8 @@ static void a_kernel_that_never_ends_does_not_hold_the_stop(void **state)
 {
 	struct run_result result;
 
-	steps_run("start hold launch:1 stop:300 active start launch:1 release stop:10000", (const char *[]){ API, NULL }, 0,
-		  &result);
+	steps_run("start hold launch:1 stop:300 active start launch:1 release stop:10000",
+		  (const char *[]){ API, NULL }, 0, &result);
 	assert_holds(result.out, "stop 0\nactive 0\nstart 0\n");
 	assert_session(2, 1);
 	run_result_finish(&result);
@@ -233,7 +235,8 @@ static void without_the_library_it_says_so(void **state)
 {
 	struct run_result result;
 
-	run_program(&(struct run){ .arguments = { steps_path(), "start", "launch:1", "stop:100", "active", "mark:x", NULL } },
+	run_program(&(struct run){ .arguments = { steps_path(), "start", "launch:1", "stop:100", "active", "mark:x",
+						  NULL } },
 		    &result);
 	assert_string_equal(result.out, "start: \nstart -4\nlaunch 0\nstop -4\nactive 0\nmark -4\n");
 	assert_string_equal(result.err, "");
