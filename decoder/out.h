@@ -41,7 +41,7 @@ uint64_t out_axis_start(const struct out_axis *axis);
 const char *out_axis_host_text(const struct out_axis *axis, char text[OUT_AXIS_BYTES]);
 const char *out_axis_device_text(const struct out_axis *axis, uint32_t device, char text[OUT_AXIS_BYTES]);
 
-/* What regions are called, cleaned once; the same in both files. */
+/* What regions are called, as valid UTF-8; the same in both files. */
 struct out_texts {
 	char **names, **files; /* by region */
 	uint32_t *file_ids;    /* by region: equal files have equal numbers, from 0 */

@@ -50,11 +50,12 @@ char *out_warp_name(const struct warpspan_track *track, char name[OUT_NAME_BYTES
 
 /* --- texts ------------------------------------------------------------------------------------ */
 
-static char *clean_copy(const char *text)
+/* As the source has it, tabs and all: both formats can hold it. Only what is not UTF-8 is replaced, by U+FFFD. */
+static char *valid_copy(const char *text)
 {
 	char shown[TEXT_BYTES];
 
-	return strdup(text_elide(shown, sizeof(shown), text, TEXT_COLUMNS));
+	return strdup(text_elide_valid(shown, sizeof(shown), text, TEXT_COLUMNS));
 }
 
 static int by_file(const void *a, const void *b, void *context)
@@ -94,8 +95,8 @@ bool out_texts_init(struct out_texts *texts, const struct warpspan_model *model)
 	if (fine)
 		texts->n_regions = model->n_regions;
 	for (uint32_t i = 0; fine && i < model->n_regions; i++) {
-		texts->names[i] = clean_copy(model->regions[i].name);
-		texts->files[i] = clean_copy(model->regions[i].file);
+		texts->names[i] = valid_copy(model->regions[i].name);
+		texts->files[i] = valid_copy(model->regions[i].file);
 		fine = texts->names[i] && texts->files[i];
 	}
 	return fine && number_files(texts);

@@ -37,12 +37,16 @@ struct writer {
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-/* Escapes clean UTF-8. `escaped` holds at least 2 * strlen(text) + 1. */
+/* Escapes valid UTF-8. `escaped` holds at least 2 * strlen(text) + 1, and 4 more for each control character. */
 static char *escape(char *escaped, const char *text)
 {
 	char *to = escaped;
 
 	for (; *text; text++) {
+		if ((unsigned char)*text < 0x20) {
+			to += snprintf(to, sizeof("\\u0000"), "\\u%04x", (unsigned)(unsigned char)*text);
+			continue;
+		}
 		if (*text == '"' || *text == '\\')
 			*to++ = '\\';
 		*to++ = *text;

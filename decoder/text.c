@@ -228,9 +228,10 @@ static size_t printable_bytes(const unsigned char *s)
 	return code < 0x20 || (code >= 0x7f && code < 0xa0) ? 0 : n;
 }
 
+static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
+
 char *text_valid(char *valid, const char *text)
 {
-	static const char replacement[] = "\xef\xbf\xbd";
 	const unsigned char *from = (const unsigned char *)text;
 	char *to = valid;
 
@@ -267,6 +268,25 @@ char *text_clean(char *clean, size_t bytes, const char *text)
 	return clean;
 }
 
+/* text_valid() of as much as fits. */
+static void copy_valid(char *valid, size_t bytes, const char *text)
+{
+	const unsigned char *from = (const unsigned char *)text;
+	size_t at = 0;
+
+	while (*from) {
+		uint32_t code;
+		const size_t n = character_bytes(from, &code);
+
+		if (at + (n ? n : sizeof(replacement) - 1) >= bytes)
+			break;
+		memcpy(valid + at, n ? (const char *)from : replacement, n ? n : sizeof(replacement) - 1);
+		at += n ? n : sizeof(replacement) - 1;
+		from += n ? n : 1;
+	}
+	valid[at] = '\0';
+}
+
 size_t text_width(const char *text)
 {
 	size_t n = 0;
@@ -288,12 +308,11 @@ static const char *character_at(const char *text, size_t n)
 	return text;
 }
 
-char *text_elide(char *shown, size_t bytes, const char *text, size_t width)
+/* Leaves out the middle of valid UTF-8. */
+static char *elide(char *shown, size_t width)
 {
 	static const char dots[] = "...";
 	const size_t n_dots = sizeof(dots) - 1;
-
-	text_clean(shown, bytes, text);
 	const size_t n = text_width(shown);
 	if (n <= width)
 		return shown;
@@ -311,6 +330,17 @@ char *text_elide(char *shown, size_t bytes, const char *text, size_t width)
 	memmove(head_end + n_dots, tail, strlen(tail) + 1);
 	memcpy(head_end, dots, n_dots);
 	return shown;
+}
+
+char *text_elide(char *shown, size_t bytes, const char *text, size_t width)
+{
+	return elide(text_clean(shown, bytes, text), width);
+}
+
+char *text_elide_valid(char *shown, size_t bytes, const char *text, size_t width)
+{
+	copy_valid(shown, bytes, text);
+	return elide(shown, width);
 }
 
 char *text_elide_path(char *shown, size_t bytes, const char *path, size_t width)

@@ -47,6 +47,8 @@ size_t text_width(const char *text);
 /* Shortens to at most `width` characters by leaving out the middle ("matmul...int)"); cleans as well. Returns `shown`.
  */
 char *text_elide(char *shown, size_t bytes, const char *text, size_t width);
+/* The same, but made valid as text_valid() does instead of cleaned. */
+char *text_elide_valid(char *shown, size_t bytes, const char *text, size_t width);
 
 /* The same of a path, whose end says more than its beginning (".../captures/late.wspan"). */
 char *text_elide_path(char *shown, size_t bytes, const char *path, size_t width);

@@ -218,6 +218,42 @@ static char *read_bytes(const char *path, size_t *ret_bytes)
 	return data;
 }
 
+/* What the files hold is compared with these texts in the other tests. */
+static void names_are_as_the_source_has_them(void **state)
+{
+	static const char *const names[][2] = {
+		{ "tabs\tand\nlines", "tabs\tand\nlines" },
+		{ "\"quoted\\\x01", "\"quoted\\\x01" },
+		{ "\xc3\xbcmlaut", "\xc3\xbcmlaut" },
+		{ "a\xff\xc3z", "a\xef\xbf\xbd\xef\xbf\xbdz" },
+	};
+	struct warpspan_model *model = built_create("./names");
+	struct out_texts texts;
+	size_t n_bytes;
+
+	built_device(model, "simulated", 4);
+	built_kernel(model, "k");
+	for (uint32_t i = 0; i < 4; i++)
+		built_region(model, 0, names[i][0], names[i][0], i + 1);
+	built_grid(model, 0, 0, 1, 32, 1000, 9000);
+	built_track(model, 0, 0, 0, 1000, 9000);
+	for (uint32_t i = 0; i < 4; i++)
+		built_slice(model, i, 1000 + 100 * i, 1050 + 100 * i, 0, WARPSPAN_END_RECORDED);
+	built_host(model);
+	check_model(model);
+	export(model, "t");
+	char *bytes = read_bytes(in_folder("t.pftrace"), &n_bytes);
+	assert_true(out_texts_init(&texts, model));
+	for (uint32_t i = 0; i < 4; i++) {
+		assert_string_equal(texts.names[i], names[i][1]);
+		assert_string_equal(texts.files[i], names[i][1]);
+		assert_non_null(memmem(bytes, n_bytes, names[i][1], strlen(names[i][1])));
+	}
+	free(bytes);
+	out_texts_finish(&texts);
+	warpspan_model_destroy(model);
+}
+
 static void the_same_model_gives_the_same_bytes(void **state)
 {
 	static const char *const names[][2] = { { "t.pftrace", "u.pftrace" }, { "t.json.gz", "u.json.gz" } };
@@ -316,6 +352,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(both_files_hold_the_slices_of_the_model),
 		cmocka_unit_test(an_empty_model_gives_valid_files),
 		cmocka_unit_test(any_model_comes_back_from_both_files),
+		cmocka_unit_test(names_are_as_the_source_has_them),
 		cmocka_unit_test(the_same_model_gives_the_same_bytes),
 		cmocka_unit_test(a_folder_that_is_not_there_is_an_error_with_its_name),
 		cmocka_unit_test(a_full_disk_is_an_error),
