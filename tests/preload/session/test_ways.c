@@ -116,8 +116,8 @@ static void a_wrong_setting_starts_nothing(void **state)
 {
 	struct run_result result;
 
-	steps_run("start:FORMAT=pftraces start:BUFFER=1G start:KERNELL=x active start", (const char *[]){ API, NULL }, 0,
-		  &result);
+	steps_run("start:FORMAT=pftraces start:BUFFER=1G start:KERNELL=x active start", (const char *[]){ API, NULL },
+		  0, &result);
 	assert_holds(result.out, "pftrace");
 	assert_holds(result.out, "start -7\n");
 	assert_holds(result.out, "KERNEL");
