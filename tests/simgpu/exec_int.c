@@ -340,33 +340,6 @@ HANDLER(dp2a)
 	}
 }
 
-static uint32_t difference(uint32_t a, uint32_t b, uint32_t index, uint32_t bits, bool is_signed)
-{
-	uint32_t x = bits == 8 ? byte_of(a, index, is_signed) : half_of(a, index, is_signed);
-	uint32_t y = bits == 8 ? byte_of(b, index, is_signed) : half_of(b, index, is_signed);
-	bool less = is_signed ? (int32_t)x < (int32_t)y : x < y;
-
-	return (less ? y - x : x - y) & ((1u << bits) - 1);
-}
-
-/* Differences of bytes or halves without their sign; with .add their sum and c. */
-HANDLER(vabsdiff)
-{
-	uint32_t bits = insn->op == PTX_OP_VABSDIFF4 ? 8 : 16;
-	bool is_signed = insn->types[1] == PTX_S32, add = insn->actions[0] == PTX_M_ADD;
-
-	FOR_EACH_LANE(lane, mask)
-	{
-		uint32_t a = LANES_OF(const uint32_t, warp, insn->o[1])[lane];
-		uint32_t b = LANES_OF(const uint32_t, warp, insn->o[2])[lane];
-		uint32_t result = add ? LANES_OF(const uint32_t, warp, insn->o[3])[lane] : 0;
-
-		for (uint32_t i = 0; i < 32 / bits; i++)
-			result += difference(a, b, i, bits, is_signed) << (add ? 0 : i * bits);
-		LANES_OF(uint32_t, warp, insn->o[0])[lane] = result;
-	}
-}
-
 static bool is_32(uint8_t type)
 {
 	return type == PTX_U32 || type == PTX_S32;
@@ -376,13 +349,6 @@ bool select_dp4a(struct ptx_insn *insn)
 {
 	insn->run = dp4a;
 	return is_32(insn->types[0]) && is_32(insn->types[1]);
-}
-
-bool select_vabsdiff(struct ptx_insn *insn)
-{
-	insn->run = vabsdiff;
-	return (insn->actions[0] == PTX_M_NONE || insn->actions[0] == PTX_M_ADD) && is_32(insn->types[0]) &&
-	       is_32(insn->types[1]) && insn->types[1] == insn->types[2];
 }
 
 bool select_dp2a(struct ptx_insn *insn)

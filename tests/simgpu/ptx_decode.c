@@ -795,6 +795,10 @@ static bool parse_operands(struct decoder *decoder)
 	default:
 		break;
 	}
+	if (is_video_op(decoder->insn.op)) {
+		decoder->insn.n_outputs = 1;
+		return decode_video(decoder);
+	}
 	if (*shape == '*')
 		shape = special_shape(&decoder->insn);
 	if (shape == NULL)

@@ -37,6 +37,8 @@ bool decode_vector(struct decoder *decoder, enum ptx_type type, bool is_source, 
 /* Of ld and st: as many elements as the instruction says, one when it says nothing. */
 bool decode_scalar_or_vector(struct decoder *decoder, enum ptx_type type, bool is_source,
 			     struct ptx_operand *ret_operand);
+/* ptx_video.c: the operands of a video instruction, with their selectors. */
+bool decode_video(struct decoder *decoder);
 /* [register + n], [variable + n], [n] */
 bool decode_memory(struct decoder *decoder, struct ptx_operand *ret_operand);
 

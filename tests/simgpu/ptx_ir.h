@@ -251,4 +251,24 @@ struct ptx_module {
 	uint32_t n_functions;
 };
 
+/* How a video instruction keeps what its operands select: in displacement[0] of the destination, [1] of a, [2] of b.
+ * Of a scalar one 0 is all 32 bits, 1 to 4 a byte, 5 and 6 a half. Of the others: what is written, a bit each; and of a
+ * and b four bits for each element, which of those of a and b together it is. */
+#define PTX_VIDEO_BYTE     1
+#define PTX_VIDEO_HALF     5
+#define PTX_VIDEO_NEGATE_A (1 << 16) /* in displacement[0] */
+#define PTX_VIDEO_NEGATE_B (2 << 16)
+#define PTX_VIDEO_NEGATE_C (4 << 16)
+
+static inline bool is_video_op(uint8_t op)
+{
+	return op >= PTX_OP_VADD && op <= PTX_OP_VSET4;
+}
+
+/* Elements of a SIMD video instruction: 2 or 4; 0 of a scalar one. */
+static inline uint32_t video_elements(uint8_t op)
+{
+	return op >= PTX_OP_VADD4 ? 4 : op >= PTX_OP_VADD2 ? 2 : 0;
+}
+
 #endif
