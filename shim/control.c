@@ -82,9 +82,9 @@ enum purpose {
 
 static struct {
 	const char *setting;
-	int signal; /* 0: none */
-	bool taken; /* by us */
-	bool said;  /* that the program has it */
+	_Atomic int signal; /* 0: none */
+	atomic_bool taken;  /* by us */
+	atomic_bool said;   /* that the program has it */
 	_Atomic unsigned noted;
 } signals[N_PURPOSES] = {
 	[STOP] = { .setting = "WARPSPAN_STOP_SIGNAL" },
@@ -145,9 +145,9 @@ void warpspan_control_look_at_signals(void)
 		char name[32];
 
 		if (!signals[i].taken || signals[i].said || sigaction(signals[i].signal, NULL, &now) != 0 ||
-		    ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_signal))
+		    ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_signal) ||
+		    atomic_exchange(&signals[i].said, true))
 			continue;
-		signals[i].said = true;
 		warpspan_warn("%s=%s: the program has taken this signal over; `warpspan ctl %d` does the same",
 			      signals[i].setting, name_of(signals[i].signal, &name), (int)getpid());
 	}
@@ -306,6 +306,7 @@ void warpspan_control_start(const struct warpspan_settings *settings)
 
 void warpspan_control_stop(void)
 {
+	warpspan_control_look_at_signals();
 	atomic_store_explicit(&stopping, true, memory_order_release);
 	ring();
 }

@@ -22,7 +22,7 @@ void warpspan_control_stop(void);
 /* A session has begun, and ends by itself after `duration_ns`; 0: it does not. */
 void warpspan_control_session(unsigned number, uint64_t duration_ns);
 
-/* Says, once for each, which of our signals the program has taken over. */
+/* Says, once for each, which of our signals the program has taken over. Any thread. */
 void warpspan_control_look_at_signals(void);
 
 #endif

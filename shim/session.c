@@ -465,10 +465,12 @@ int warpspan_session_stop(const struct warpspan_origin *by, uint64_t patience_ns
 	if (result == WARPSPAN_ERR_DRAINING)
 		tell_refused(result, message);
 	pthread_mutex_unlock(&lock);
-	if (result == 0)
+	if (result == 0) {
 		warpspan_collector_close(by, patience_ns != 0 ? patience_ns : process_settings.exit_timeout_ns);
-	else if (result == WARPSPAN_ERR_NOT_STARTED)
+		warpspan_control_look_at_signals();
+	} else if (result == WARPSPAN_ERR_NOT_STARTED) {
 		tell(message, "no session is active");
+	}
 	return result;
 }
 
