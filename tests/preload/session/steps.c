@@ -38,24 +38,36 @@ const char *steps_command(void)
 	return command;
 }
 
-void steps_run(const char *steps, const char *const settings[], int exit_status, struct run_result *ret_result)
+void steps_run_program(const char *program, const char *const arguments[], const char *const settings[],
+		       int exit_status, struct run_result *ret_result)
 {
 	char out[PATH_BYTES];
-	char *words = strdup(steps);
-	char *rest = words;
-	struct run run = { .arguments = { path }, .environment = { preload, out }, .folder = folder, .timeout_s = 60 };
-	unsigned n = 1;
+	struct run run = {
+		.arguments = { program }, .environment = { preload, out }, .folder = folder, .timeout_s = 60
+	};
 
 	snprintf(out, sizeof(out), "WARPSPAN_OUT=%s/%%n", folder);
-	for (char *word; (word = strsep(&rest, " ")) != NULL && n < RUN_MAX_ARGUMENTS - 1;)
-		run.arguments[n++] = word;
+	for (unsigned i = 0; arguments[i] != NULL && i < RUN_MAX_ARGUMENTS - 2; i++)
+		run.arguments[1 + i] = arguments[i];
 	for (unsigned i = 0; settings != NULL && settings[i] != NULL; i++)
 		run.environment[2 + i] = settings[i];
 	run_program(&run, ret_result);
-	free(words);
 	if (ret_result->exit_status != exit_status)
-		fail_msg("'%s' exited with %d, not %d:\n%s%s", steps, ret_result->exit_status, exit_status,
-			 ret_result->out, ret_result->err);
+		fail_msg("'%s %s' exited with %d, not %d:\n%s%s", program, arguments[0], ret_result->exit_status,
+			 exit_status, ret_result->out, ret_result->err);
+}
+
+void steps_run(const char *steps, const char *const settings[], int exit_status, struct run_result *ret_result)
+{
+	const char *arguments[RUN_MAX_ARGUMENTS] = { NULL };
+	char *words = strdup(steps);
+	char *rest = words;
+	unsigned n = 0;
+
+	for (char *word; (word = strsep(&rest, " ")) != NULL && n < RUN_MAX_ARGUMENTS - 2;)
+		arguments[n++] = word;
+	steps_run_program(path, arguments, settings, exit_status, ret_result);
+	free(words);
 }
 
 unsigned steps_captures(void)

@@ -17,6 +17,10 @@ void steps_init(const char *build_folder);
  * the result with run_result_finish(). */
 void steps_run(const char *steps, const char *const settings[], int exit_status, struct run_result *ret_result);
 
+/* The same for another program, with its arguments (NULL-terminated). */
+void steps_run_program(const char *program, const char *const arguments[], const char *const settings[],
+		       int exit_status, struct run_result *ret_result);
+
 /* "LD_PRELOAD=..." and the path of steps, for tests that start it themselves. */
 const char *steps_preload(void);
 const char *steps_path(void);
