@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * race_launch.c - the launch path under the thread sanitizer: 16 threads launch kernels of many modules, wait, copy and
- * launch graphs while one unloads modules and captures, on a driver that does nothing. Built of the library's own
- * sources, with lookups of its own in place of loader.c (the sanitizer stands in front of dlsym() itself). A race ends
- * it with the sanitizer's exit status; a lost launch with 1.
+ * race_launch.c - the launch path under the thread sanitizer: 16 threads launch kernels of many modules in every way,
+ * wait, copy, make, change and launch graphs while one unloads modules and captures, on a driver that does nothing.
+ * Built of the library's own sources, with lookups of its own in place of loader.c (the sanitizer stands in front of
+ * dlsym() itself). A race ends it with the sanitizer's exit status; a lost launch with 1.
  */
 #include "counters.h"
 #include "cuda_names.h"
@@ -63,6 +63,42 @@ const char *warpspan_loader_other_hooker(void)
 
 static _Atomic unsigned n_recorded;
 
+/* The other ways. Returns how many launches are recorded. */
+static unsigned launch_otherwise(CUfunction function)
+{
+	const CUlaunchConfig config = {
+		.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1
+	};
+
+	(void)cuLaunchKernelEx(&config, function, NULL, NULL);
+	(void)cuLaunchKernelEx_ptsz(&config, function, NULL, NULL);
+	(void)cuLaunchCooperativeKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, NULL);
+	(void)cuLaunchGrid(function, 1, 1);
+	return 3;
+}
+
+/* A graph of this thread's own, and an executable of it. */
+static void use_a_graph(unsigned self, unsigned i)
+{
+	const CUDA_KERNEL_NODE_PARAMS_v2 parameters = { .func = (CUfunction)(uintptr_t)(FIRST + i % 400),
+							.gridDimX = 1,
+							.gridDimY = 1,
+							.gridDimZ = 1,
+							.blockDimX = 32,
+							.blockDimY = 1,
+							.blockDimZ = 1 };
+	const CUgraph graph = (CUgraph)(uintptr_t)(0x20000 + self);
+	CUgraphExec exec = NULL;
+
+	(void)cuGraphInstantiateWithFlags(&exec, graph, 0);
+	(void)cuGraphLaunch(exec, NULL);
+	(void)cuGraphExecKernelNodeSetParams_v2(exec, (CUgraphNode)graph, &parameters);
+	(void)cuGraphNodeSetEnabled(exec, (CUgraphNode)graph, 0);
+	(void)cuGraphExecUpdate_v2(exec, graph, NULL);
+	(void)cuGraphLaunch(exec, NULL);
+	(void)cuGraphExecDestroy(exec);
+}
+
 static void *launch_many(void *argument)
 {
 	const unsigned self = *(const unsigned *)argument;
@@ -75,6 +111,14 @@ static void *launch_many(void *argument)
 		n += handle != BARE;
 		if (i % 64 == 0)
 			(void)cuMemcpyHtoD_v2(0x100000, &n, sizeof(n));
+		if (i % 64 == 32)
+			n += launch_otherwise((CUfunction)(uintptr_t)(FIRST + i % 400));
+		if (i % 512 == 8) {
+			const CUDA_MEMCPY2D rectangle = { .WidthInBytes = 4, .Height = 4 };
+
+			(void)cuMemcpy2D_v2(&rectangle);
+			use_a_graph(self, i);
+		}
 		if (i % 128 == 0)
 			(void)cuGraphLaunch((CUgraphExec)1, NULL);
 		if (i % 256 == 0)

@@ -51,6 +51,46 @@ NOTHING(cuLaunchKernel, CUfunction function, unsigned int grid_x, unsigned int g
 	unsigned int threads_x, unsigned int threads_y, unsigned int threads_z, unsigned int shared_bytes,
 	CUstream stream, void **parameters, void **extra)
 
+NOTHING(cuLaunchKernelEx, const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
+NOTHING(cuLaunchKernelEx_ptsz, const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
+NOTHING(cuLaunchCooperativeKernel, CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+	unsigned int threads_x, unsigned int threads_y, unsigned int threads_z, unsigned int shared_bytes,
+	CUstream stream, void **parameters)
+NOTHING(cuLaunchGrid, CUfunction function, int grid_x, int grid_y)
+NOTHING(cuMemcpy2D_v2, const CUDA_MEMCPY2D *copy)
+NOTHING(cuGraphExecUpdate_v2, CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *update)
+NOTHING(cuGraphExecKernelNodeSetParams_v2, CUgraphExec exec, CUgraphNode node,
+	const CUDA_KERNEL_NODE_PARAMS_v2 *parameters)
+NOTHING(cuGraphNodeSetEnabled, CUgraphExec exec, CUgraphNode node, unsigned int enabled)
+NOTHING(cuGraphExecDestroy, CUgraphExec exec)
+
+/* The executable of a graph has its handle; every graph has one node, a kernel. */
+DEFINE(cuGraphInstantiateWithFlags, CUgraphExec *exec, CUgraph graph, unsigned long long flags)
+{
+	*exec = (CUgraphExec)graph;
+	return CUDA_SUCCESS;
+}
+
+DEFINE(cuGraphGetNodes, CUgraph graph, CUgraphNode *nodes, size_t *n)
+{
+	if (nodes != NULL && *n > 0)
+		nodes[0] = (CUgraphNode)graph;
+	*n = 1;
+	return CUDA_SUCCESS;
+}
+
+DEFINE(cuGraphNodeGetType, CUgraphNode node, CUgraphNodeType *type)
+{
+	*type = CU_GRAPH_NODE_TYPE_KERNEL;
+	return CUDA_SUCCESS;
+}
+
+DEFINE(cuGraphKernelNodeGetParams_v2, CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v2 *parameters)
+{
+	*parameters = (CUDA_KERNEL_NODE_PARAMS_v2){ .func = (CUfunction)FIRST, .gridDimX = 1, .blockDimX = 32 };
+	return CUDA_SUCCESS;
+}
+
 DEFINE(cuCtxGetCurrent, CUcontext *context)
 {
 	*context = (CUcontext)0x10;
