@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * bench_launch.c LIBRARY - what a launch costs the launching thread, on a driver that does nothing
- * (null_driver/null_driver.c): not preloaded, preloaded and idle, preloaded and recording, from two threads, with many
- * kernels and modules. Runs itself with and without the library. The least of several rounds, each with fewer launches
- * than the log holds.
+ * (null_driver/null_driver.c): not preloaded, preloaded and idle, waiting for a session, recording, from two threads,
+ * with many kernels and modules. Runs itself with and without the library. The least of several rounds, each with fewer
+ * launches than the log holds.
  */
 #include <cuda.h>
 #include <pthread.h>
@@ -168,8 +168,8 @@ static int measure(int out)
 	return write(out, figures, sizeof(figures)) == (ssize_t)sizeof(figures) ? 0 : 1;
 }
 
-/* Runs this program under `library`; NULL: without. */
-static int measured(const char *library, double figures[N_FIGURES])
+/* Runs this program under `library` (NULL: without), its sessions started as `start` says. */
+static int measured(const char *library, const char *start, double figures[N_FIGURES])
 {
 	char fd[16];
 	int ends_of_pipe[2], status = 1;
@@ -182,6 +182,7 @@ static int measured(const char *library, double figures[N_FIGURES])
 	if (child == 0) {
 		if (library != NULL)
 			(void)setenv("LD_PRELOAD", library, 1);
+		(void)setenv("WARPSPAN_START", start, 1);
 		(void)execl("/proc/self/exe", "bench_launch", "--measure", fd, (char *)NULL);
 		_exit(1);
 	}
@@ -194,16 +195,19 @@ static int measured(const char *library, double figures[N_FIGURES])
 
 int main(int argc, char **argv)
 {
-	double without[N_FIGURES], with[N_FIGURES];
+	double without[N_FIGURES], with[N_FIGURES], waiting[N_FIGURES];
 
 	if (argc == 3 && strcmp(argv[1], "--measure") == 0)
 		return measure(atoi(argv[2]));
-	if (argc != 2 || measured(NULL, without) != 0 || measured(argv[1], with) != 0)
+	if (argc != 2 || measured(NULL, "now", without) != 0 || measured(argv[1], "now", with) != 0 ||
+	    measured(argv[1], "api", waiting) != 0)
 		return 1;
 	printf("ns per cuLaunchKernel, on a driver that does nothing\n");
 	printf("  not preloaded                        %7.1f\n", without[BARE_NS]);
 	printf("  idle: kernels without the header     %7.1f  (+%.1f; at most +25)\n", with[BARE_NS],
 	       with[BARE_NS] - without[BARE_NS]);
+	printf("  kernels with it, no session active   %7.1f  (+%.1f)\n", waiting[RECORDING_NS],
+	       waiting[RECORDING_NS] - without[RECORDING_NS]);
 	printf("  recording                            %7.1f  (+%.1f; at most +150)\n", with[RECORDING_NS],
 	       with[RECORDING_NS] - without[RECORDING_NS]);
 	if (with[TWO_NS] > 0)
