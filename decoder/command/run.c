@@ -38,7 +38,14 @@ typedef Elf32_Phdr elf_program_header;
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-/* "WARPSPAN_EVENTS_PER_WARP" is --events-per-warp. The first setting with an initial gets it as its letter. */
+/* A flag that is on is taken off by its option. */
+static bool is_on(const struct warpspan_setting_info *info)
+{
+	return info->type == WARPSPAN_SETTING_FLAG && strcmp(info->default_text, "1") == 0;
+}
+
+/* "WARPSPAN_EVENTS_PER_WARP" is --events-per-warp, "WARPSPAN_CTL", which is on, --no-ctl. The first setting with an
+ * initial gets it as its letter. */
 static void make_spec(const struct warpspan_setting_info *info, char name[NAME_BYTES], char help[HELP_BYTES],
 		      struct option_spec *spec, char *letters)
 {
@@ -50,15 +57,17 @@ static void make_spec(const struct warpspan_setting_info *info, char name[NAME_B
 		[WARPSPAN_SETTING_WINDOW] = "WHICH", [WARPSPAN_SETTING_SIGNAL] = "SIGNAL",
 	};
 
-	snprintf(name, NAME_BYTES, "%s", info->name + strlen(WARPSPAN_SETTING_PREFIX));
+	snprintf(name, NAME_BYTES, "%s%s", is_on(info) ? "no-" : "", info->name + strlen(WARPSPAN_SETTING_PREFIX));
 	for (char *c = name; *c; c++)
 		*c = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
-	if (info->type == WARPSPAN_SETTING_TEXT || info->type == WARPSPAN_SETTING_FLAG)
+	if (info->type == WARPSPAN_SETTING_FLAG)
+		snprintf(help, HELP_BYTES, "%s%s", is_on(info) ? "turns off: " : "", info->help + strlen("1: "));
+	else if (info->type == WARPSPAN_SETTING_TEXT)
 		snprintf(help, HELP_BYTES, "%s", info->help);
 	else
 		snprintf(help, HELP_BYTES, "%s (%s)", info->help, info->range);
 	*spec = (struct option_spec){ .name = name, .argument = arguments[info->type], .help = help };
-	if (!strchr(letters, name[0])) {
+	if (!is_on(info) && !strchr(letters, name[0])) {
 		spec->letter = name[0];
 		letters[strlen(letters)] = name[0];
 	}
@@ -287,7 +296,7 @@ int command_run(const struct command *command, int argc, char **argv)
 			continue;
 		}
 		const struct warpspan_setting_info *info = &warpspan_setting_infos[option];
-		const char *value = info->type == WARPSPAN_SETTING_FLAG ? "1" : optarg;
+		const char *value = info->type != WARPSPAN_SETTING_FLAG ? optarg : is_on(info) ? "0" : "1";
 		if (!warpspan_setting_valid(info, value))
 			return options_mistake(command, "--%s '%s' is not within %s", names[option], value,
 					       info->range);
