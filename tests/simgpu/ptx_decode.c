@@ -780,6 +780,20 @@ static uint8_t n_outputs(const char *shape)
 	return *shape == 'd' || *shape == 'v' || *shape == 'r';
 }
 
+/* Of a shape that names types by their number: no more of them than it names. */
+static bool too_many_types(const char *shape, uint32_t n_types)
+{
+	uint32_t n_named = 0;
+
+	for (; *shape != '\0'; shape++) {
+		if (*shape >= '0' && *shape <= '2' && n_named < (uint32_t)(*shape - '0') + 1)
+			n_named = (uint32_t)(*shape - '0') + 1;
+		if (*shape == 'w' && n_named == 0)
+			n_named = 1;
+	}
+	return n_named > 0 && n_types > n_named;
+}
+
 static bool parse_operands(struct decoder *decoder)
 {
 	const char *shape = decoder->op->shape;
@@ -803,6 +817,8 @@ static bool parse_operands(struct decoder *decoder)
 		shape = special_shape(&decoder->insn);
 	if (shape == NULL)
 		return decode_error(decoder, SIM_UNSUPPORTED_PTX, "a combination of modifiers that is not supported");
+	if (too_many_types(shape, decoder->insn.n_types))
+		return decode_error(decoder, SIM_INVALID_PTX, "more types than it has");
 	decoder->insn.n_outputs = n_outputs(shape);
 	return parse_shape(decoder, shape);
 }

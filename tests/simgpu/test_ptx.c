@@ -95,6 +95,8 @@ static void errors_say_where_and_what(void **state)
 		    "instruction 'tex.2d.v4.f32.f32' is not supported: textures");
 	check_error(IN_KERNEL("frobnicate.u32 %r1, %r2;"), SIM_INVALID_PTX, "'frobnicate.u32' is not an instruction");
 	check_error(IN_KERNEL("text.u32 %r1, %r2;"), SIM_INVALID_PTX, "'text.u32' is not an instruction");
+	check_error(IN_KERNEL("and.b32.b32 %r1, %r2, %r3;"), SIM_INVALID_PTX,
+		    "more types than it has in 'and.b32.b32'");
 	check_error(IN_KERNEL("add.approx.s32 %r1, %r2, %r3;"), SIM_UNSUPPORTED_PTX,
 		    "instruction 'add.approx.s32' is not supported");
 	check_error(IN_KERNEL("setp.ltu.s32 %p1, %r2, %r3;"), SIM_UNSUPPORTED_PTX, "'setp.ltu.s32'");
