@@ -23,6 +23,7 @@
 #include "registry.h"
 #include "signals.h"
 #include "util.h"
+#include "window.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -535,6 +536,22 @@ static bool close_sessions(unsigned *ret_number)
 	return closed;
 }
 
+/* Kernels with the header ran, and nothing was recorded, as nobody started anything: more often a slip than not. */
+static void say_never_started(void)
+{
+	char mode[WARPSPAN_RANGE_NAME_BYTES + 16];
+
+	if (warpspan_registry_next_kernel(NULL) == NULL)
+		return;
+	(void)warpspan_start_print(mode, sizeof(mode), &process_settings.start);
+	if (process_settings.start.mode != WARPSPAN_START_NOW)
+		warpspan_warn("nothing was recorded: no session was started (WARPSPAN_START=%s)", mode);
+	else if (process_settings.launches.skip != 0)
+		warpspan_warn("nothing was recorded: there were %llu launches, and WARPSPAN_LAUNCHES skips %llu",
+			      (unsigned long long)warpspan_window_seen(),
+			      (unsigned long long)process_settings.launches.skip);
+}
+
 static void finish(void)
 {
 	unsigned number;
@@ -549,10 +566,12 @@ static void finish(void)
 	}
 	atomic_store_explicit(&warpspan_off, true, memory_order_relaxed);
 	warpspan_collector_stop();
-	if (number != 0)
+	if (number != 0) {
 		(void)warpspan_ending_wait(number, UINT64_MAX, &good);
-	else
+	} else {
 		warpspan_ending_say_unmatched(&process_settings);
+		say_never_started();
+	}
 }
 
 /* Runs on the thread that called exit() or quick_exit(); registered twice where a session began before cuInit(). */

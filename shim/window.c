@@ -9,9 +9,15 @@
 
 #include <stdatomic.h>
 
+static _Atomic uint64_t n_launches;
+
+uint64_t warpspan_window_seen(void)
+{
+	return atomic_load_explicit(&n_launches, memory_order_relaxed);
+}
+
 bool warpspan_window_begins(void)
 {
-	static _Atomic uint64_t n_launches;
 	const struct warpspan_window *window = &warpspan_process_settings()->launches;
 	struct warpspan_message message;
 	struct warpspan_origin by;

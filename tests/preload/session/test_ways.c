@@ -176,6 +176,22 @@ static void a_window_of_launches_is_recorded(void **state)
 	run_result_finish(&result);
 }
 
+static void what_never_began_is_said(void **state)
+{
+	struct run_result result;
+
+	steps_run("launch:2 sync", (const char *[]){ "WARPSPAN_START=profiler-api", NULL }, 0, &result);
+	assert_holds(result.err, "nothing was recorded: no session was started (WARPSPAN_START=profiler-api)");
+	run_result_finish(&result);
+	steps_run("launch:2 sync", (const char *[]){ "WARPSPAN_LAUNCHES=5:1", NULL }, 0, &result);
+	assert_holds(result.err, "nothing was recorded: there were 2 launches, and WARPSPAN_LAUNCHES skips 5");
+	run_result_finish(&result);
+	steps_run("sync", (const char *[]){ "WARPSPAN_START=api", NULL }, 0, &result);
+	assert_string_equal(result.err, "");
+	run_result_finish(&result);
+	assert_int_equal(steps_captures(), 0);
+}
+
 static void a_session_ends_when_its_time_is_over(void **state)
 {
 	struct run_result result;
@@ -261,6 +277,7 @@ int main(int argc, char **argv)
 		TEST(the_profiler_api_starts_and_stops),
 		TEST(the_profiler_api_is_nothing_to_us_by_default),
 		TEST(a_window_of_launches_is_recorded),
+		TEST(what_never_began_is_said),
 		TEST(a_session_ends_when_its_time_is_over),
 		TEST(a_kernel_that_never_ends_does_not_hold_the_stop),
 		TEST(a_stop_inside_a_callback_does_not_wait),
