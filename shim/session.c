@@ -39,14 +39,14 @@
 
 /* --- the library ------------------------------------------------------------------------------ */
 
+/* Whether something that is done once is: or the number of the process in which it is being done. */
 enum readiness {
-	NOT_YET,
-	BEING_DONE,
-	DONE,
+	NOT_YET = 0,
+	DONE = -1,
 };
 
-static _Atomic int prepared; /* enum readiness: the settings are read */
-static _Atomic int awake;    /* enum readiness: the driver's functions are known */
+static _Atomic int prepared; /* the settings are read */
+static _Atomic int awake;    /* the driver's functions are known */
 static pid_t owner;          /* the process that was prepared */
 static struct warpspan_settings process_settings;
 static int driver_version;
@@ -84,15 +84,21 @@ static bool is_off(void)
 	return atomic_load_explicit(&warpspan_off, memory_order_relaxed);
 }
 
-/* Claims `readiness` for the caller, or waits for whoever did. */
+/* Claims `readiness` for the caller, or waits for whoever did. False: it is done, or, in a child forked meanwhile,
+ * never will be. */
 static bool claim(_Atomic int *readiness)
 {
-	int expected = NOT_YET;
+	int now = NOT_YET;
 
-	if (atomic_compare_exchange_strong(readiness, &expected, BEING_DONE))
+	if (atomic_compare_exchange_strong(readiness, &now, (int)getpid()))
 		return true;
-	while (atomic_load_explicit(readiness, memory_order_acquire) != DONE)
+	while ((now = atomic_load_explicit(readiness, memory_order_acquire)) != DONE) {
+		if (now != (int)getpid()) {
+			atomic_store_explicit(&warpspan_off, true, memory_order_relaxed);
+			return false;
+		}
 		(void)sched_yield();
+	}
 	return false;
 }
 
@@ -132,6 +138,8 @@ bool warpspan_session_wake(void)
 
 	if (warpspan_session_awake())
 		return true;
+	if (is_off())
+		return false;
 	again = atomic_load_explicit(&prepared, memory_order_acquire) == DONE;
 	/* Outside of any lock: the loader has its own, and the calling thread may hold it. Two threads find the same.
 	 */
@@ -347,11 +355,11 @@ static int start(const struct warpspan_origin *by, const char *const *assignment
 	int result;
 
 	message->text[0] = '\0';
+	prepare();
 	if (is_off()) {
 		tell(message, "%s", warpspan_strerror(WARPSPAN_ERR_NO_CUDA));
 		return WARPSPAN_ERR_NO_CUDA;
 	}
-	prepare();
 	settings = malloc(sizeof(*settings));
 	if (settings == NULL) {
 		tell(message, "%s", warpspan_strerror(WARPSPAN_ERR_NO_MEMORY));
