@@ -317,7 +317,7 @@ static CUresult node_fill_free(struct graph_node *node, void *params)
 	return CUDA_SUCCESS;
 }
 
-/* --- calls that are one value each ------------------------------------------------------------- */
+/* --- calls that are one value each ------------------------------------------------------------ */
 
 /* A node that something is asked about: NULL where there is no answer to give. */
 static const struct graph_node *node_asked(CUgraphNode handle, CUgraphNodeType type, const void *ret_value)

@@ -66,6 +66,8 @@ extern struct driver_table driver_functions;
 #define DRIVER(name)        (driver_functions.name[0])
 #define DRIVER_STREAM(name) (driver_functions.name[rt_thread()->default_stream_is_per_thread])
 
+/* For a driver before 12.3, which only a runtime of 12 takes (rt_12.c). */
+void rt_12_use_old_forms(PFN_cuGetProcAddress_v12000 get);
 /* Loads and initialises the driver, once; later calls return the first outcome. */
 cudaError_t rt_driver_ready(void);
 /* Makes sure that the thread has a current context. */

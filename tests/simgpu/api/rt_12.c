@@ -209,3 +209,66 @@ cudaError_t impl_in12_cudaThreadSynchronize(void)
 {
 	return impl_cudaDeviceSynchronize();
 }
+
+/* --- a driver before 12.3: graphs whose edges have no data ------------------------------------ */
+
+/* Name, the version before, parameters and arguments of the form asked for, where the data is, arguments of the old. */
+#define OLD_FORMS(X)                                                                                              \
+	X(cuGraphAddDependencies, 10000, 0,                                                                       \
+	  (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *data, size_t n), \
+	  (graph, from, to, n))                                                                                   \
+	X(cuGraphRemoveDependencies, 10000, 0,                                                                    \
+	  (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *data, size_t n), \
+	  (graph, from, to, n))                                                                                   \
+	X(cuGraphGetEdges, 10000, 0,                                                                              \
+	  (CUgraph graph, CUgraphNode * from, CUgraphNode * to, CUgraphEdgeData * data, size_t * n),              \
+	  (graph, from, to, n))                                                                                   \
+	X(cuGraphNodeGetDependencies, 10000, 0,                                                                   \
+	  (CUgraphNode node, CUgraphNode * nodes, CUgraphEdgeData * data, size_t * n), (node, nodes, n))          \
+	X(cuGraphNodeGetDependentNodes, 10000, 0,                                                                 \
+	  (CUgraphNode node, CUgraphNode * nodes, CUgraphEdgeData * data, size_t * n), (node, nodes, n))          \
+	X(cuGraphAddNode, 12020, 0,                                                                               \
+	  (CUgraphNode * node, CUgraph graph, const CUgraphNode *after, const CUgraphEdgeData *data, size_t n,    \
+	   CUgraphNodeParams *params),                                                                            \
+	  (node, graph, after, n, params))                                                                        \
+	X(cuStreamGetCaptureInfo, 11030, 1,                                                                       \
+	  (CUstream stream, CUstreamCaptureStatus * status, cuuint64_t * id, CUgraph * graph,                     \
+	   const CUgraphNode **nodes, const CUgraphEdgeData **data, size_t *n),                                   \
+	  (stream, status, id, graph, nodes, n))                                                                  \
+	X(cuStreamUpdateCaptureDependencies, 11030, 1,                                                            \
+	  (CUstream stream, CUgraphNode * nodes, const CUgraphEdgeData *data, size_t n, unsigned int flags),      \
+	  (stream, nodes, n, flags))
+
+/* Data cannot be given or asked for; everything else goes to the form the driver has, [1] of which is per thread. */
+#define X(name, version, has_twin, params, args)                                                                     \
+	static PFN_##name##_v##version old_##name[2];                                                                \
+	static CUresult new_##name params                                                                            \
+	{                                                                                                            \
+		return data ? CUDA_ERROR_NOT_SUPPORTED : old_##name[rt_thread()->default_stream_is_per_thread] args; \
+	}
+OLD_FORMS(X)
+#undef X
+
+static bool old_find(PFN_cuGetProcAddress_v12000 get, const char *name, int version, bool has_twin, void *ret_forms)
+{
+	static const cuuint64_t flags[2] = { CU_GET_PROC_ADDRESS_DEFAULT,
+					     CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM };
+	CUdriverProcAddressQueryResult status;
+	void *forms[2];
+
+	for (int i = 0; i < 2; i++) {
+		if (get(name, &forms[i], version, flags[has_twin ? i : 0], &status) != CUDA_SUCCESS || !forms[i])
+			return false;
+	}
+	memcpy(ret_forms, forms, sizeof(forms));
+	return true;
+}
+
+void rt_12_use_old_forms(PFN_cuGetProcAddress_v12000 get)
+{
+#define X(name, version, has_twin, params, args)                 \
+	if (old_find(get, #name, version, has_twin, old_##name)) \
+		driver_functions.name[0] = driver_functions.name[1] = new_##name;
+	OLD_FORMS(X)
+#undef X
+}

@@ -78,6 +78,10 @@ static cudaError_t table_fill(PFN_cuGetProcAddress_v12000 get)
 	if (lacks(&driver_functions.cuEventElapsedTime[0]))
 		find(get, "cuEventElapsedTime", 2000, CU_GET_PROC_ADDRESS_DEFAULT,
 		     &driver_functions.cuEventElapsedTime[0]);
+#if SIMGPU_RUNTIME_MAJOR == 12
+	if (lacks(&driver_functions.cuGraphGetEdges[0]))
+		rt_12_use_old_forms(get);
+#endif
 	return version_check();
 }
 
