@@ -148,6 +148,11 @@ __attribute__((constructor)) void warpspan_loader_resolve(void)
 			      memory_order_release);
 }
 
+bool warpspan_loader_in_front(void)
+{
+	return atomic_load_explicit(&warpspan_real_dlsym, memory_order_acquire) != find_nothing;
+}
+
 static const char *last_part(const char *path)
 {
 	const char *part = path;

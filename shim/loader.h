@@ -32,6 +32,10 @@ bool warpspan_loader_stays(const void *address, const char **ret_name);
 /* From now on it is never unloaded. False: no such object is loaded. The calling thread's text of dlerror() is gone. */
 bool warpspan_loader_keep(const char *name);
 
+/* Whether the program's lookups come by here: the library was preloaded, or linked with before libc, and not loaded
+ * later. */
+bool warpspan_loader_in_front(void);
+
 /* Another library answers dlsym() between us and libc: its file name, or NULL. */
 const char *warpspan_loader_other_hooker(void);
 

@@ -18,6 +18,7 @@
 #include "loader.h"
 #include "log.h"
 #include "meta.h"
+#include "nvtx.h"
 #include "output.h"
 #include "pattern.h"
 #include "registry.h"
@@ -153,6 +154,7 @@ bool warpspan_session_wake(void)
 		if (again)
 			register_end();
 		warpspan_control_start(&process_settings);
+		warpspan_nvtx_awake(&process_settings);
 	} else {
 		warpspan_error("this driver lacks %s: kernels run unprofiled", missing);
 		atomic_store_explicit(&warpspan_off, true, memory_order_relaxed);
@@ -550,6 +552,8 @@ static void say_never_started(void)
 	char mode[WARPSPAN_RANGE_NAME_BYTES + 16];
 
 	if (warpspan_registry_next_kernel(NULL) == NULL)
+		return;
+	if (warpspan_nvtx_say_unmatched(&process_settings))
 		return;
 	(void)warpspan_start_print(mode, sizeof(mode), &process_settings.start);
 	if (process_settings.start.mode != WARPSPAN_START_NOW)

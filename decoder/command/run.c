@@ -131,12 +131,9 @@ static bool find_library(char path[PATH_MAX])
 	return false;
 }
 
-/* Puts the library before whatever LD_PRELOAD holds. */
-static int set_preload(const struct command *command, const char *library)
+/* The path of the library to preload, from `library` or beside this command. */
+static int choose_library(const struct command *command, const char *library, char path[PATH_MAX])
 {
-	const char *before = getenv("LD_PRELOAD");
-	char path[PATH_MAX];
-
 	if (library ? !realpath(library, path) : !find_library(path)) {
 		if (library)
 			complain(command, "'%s': %s", library, strerror(errno));
@@ -155,6 +152,13 @@ static int set_preload(const struct command *command, const char *library)
 			 path);
 		return EXIT_STATUS_CANNOT_START;
 	}
+	return EXIT_STATUS_OK;
+}
+
+/* Puts the library before whatever LD_PRELOAD holds. */
+static int set_preload(const struct command *command, const char *path)
+{
+	const char *before = getenv("LD_PRELOAD");
 	char *preload = NULL;
 	const int length =
 		before && *before ? asprintf(&preload, "%s:%s", path, before) : asprintf(&preload, "%s", path);
@@ -166,6 +170,19 @@ static int set_preload(const struct command *command, const char *library)
 	}
 	free(preload);
 	return EXIT_STATUS_OK;
+}
+
+/* NVTX finds the library by this variable only (shim/nvtx.h). Another tool that the user gave it stays, which the
+ * library tells. */
+static int set_injection(const struct command *command, const char *path)
+{
+	static struct warpspan_settings settings;
+
+	warpspan_settings_read(&settings, NULL, NULL);
+	if (settings.start.mode != WARPSPAN_START_NVTX || setenv("NVTX_INJECTION64_PATH", path, 0) == 0)
+		return EXIT_STATUS_OK;
+	complain(command, "out of memory");
+	return EXIT_STATUS_CANNOT_START;
 }
 
 /* --- the program ------------------------------------------------------------------------------ */
@@ -276,6 +293,7 @@ int command_run(const struct command *command, int argc, char **argv)
 	char letters[WARPSPAN_N_SETTINGS + 2] = "h";
 	const char *library = NULL;
 	struct options options;
+	char path[PATH_MAX];
 
 	for (unsigned i = 0; i < WARPSPAN_N_SETTINGS; i++)
 		make_spec(&warpspan_setting_infos[i], names[i], helps[i], &specs[i], letters);
@@ -311,6 +329,10 @@ int command_run(const struct command *command, int argc, char **argv)
 	if (status == EXIT_STATUS_OK)
 		status = check_program(command, argv[optind]);
 	if (status == EXIT_STATUS_OK)
-		status = set_preload(command, library);
+		status = choose_library(command, library, path);
+	if (status == EXIT_STATUS_OK)
+		status = set_preload(command, path);
+	if (status == EXIT_STATUS_OK)
+		status = set_injection(command, path);
 	return status == EXIT_STATUS_OK ? become(command, argv + optind) : status;
 }
