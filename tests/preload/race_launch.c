@@ -56,6 +56,11 @@ bool warpspan_loader_has_driver(void)
 	return true;
 }
 
+bool warpspan_loader_in_front(void)
+{
+	return true;
+}
+
 const char *warpspan_loader_other_hooker(void)
 {
 	return NULL;
