@@ -30,9 +30,8 @@ struct warpspan_writer {
 
 static int fail(struct warpspan_writer *writer, struct warpspan_error *error, int system_errno, const char *what)
 {
-	error_set(&writer->failed, WARPSPAN_IO, system_errno, writer->bytes,
-		  "'%.300s': %s at byte %llu: %s; nothing more is written", writer->path, what,
-		  (unsigned long long)writer->bytes, strerror(system_errno));
+	error_set(&writer->failed, WARPSPAN_IO, system_errno, writer->bytes, "'%.300s': %s at byte %llu: %s",
+		  writer->path, what, (unsigned long long)writer->bytes, strerror(system_errno));
 	if (error != NULL)
 		*error = writer->failed;
 	return WARPSPAN_IO;
@@ -41,8 +40,8 @@ static int fail(struct warpspan_writer *writer, struct warpspan_error *error, in
 static int fail_stolen(struct warpspan_writer *writer, struct warpspan_error *error)
 {
 	error_set(&writer->failed, WARPSPAN_IO, EBADF, writer->bytes,
-		  "'%.300s': the program closed this file's descriptor at byte %llu; nothing more is written",
-		  writer->path, (unsigned long long)writer->bytes);
+		  "'%.300s': the program closed this file's descriptor at byte %llu", writer->path,
+		  (unsigned long long)writer->bytes);
 	if (error != NULL)
 		*error = writer->failed;
 	return WARPSPAN_IO;
