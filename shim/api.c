@@ -4,18 +4,15 @@
  */
 #include "warpspan.h"
 
-#include "ending.h"
 #include "guard.h"
 #include "log.h"
 #include "marks.h"
 #include "session.h"
+#include "stopping.h"
 #include "util.h"
 
 #include <errno.h>
 #include <stdio.h>
-
-/* Of a timeout, the part that kernels get to end. */
-#define KERNELS_PART(ns) ((ns) / 4 * 3)
 
 static bool is_off(void)
 {
@@ -50,24 +47,14 @@ WARPSPAN_EXPORT int warpspan_preloaded_stop(uint32_t timeout_ms)
 {
 	const int saved_errno = errno;
 	const struct warpspan_origin by = warpspan_origin("warpspan_stop()");
-	const uint64_t begin_ns = warpspan_now_ns(), patience_ns = timeout_ms * WARPSPAN_NS_PER_MS;
 	struct warpspan_message message;
 	unsigned number;
 	int result;
 
 	warpspan_thread.depth++;
-	result = warpspan_session_stop(&by, KERNELS_PART(patience_ns), &number, &message);
-	if (result == 0 && timeout_ms != 0) {
-		const uint64_t took_ns = warpspan_now_ns() - begin_ns;
-		bool good;
-
-		if (!warpspan_ending_wait(number, took_ns < patience_ns ? patience_ns - took_ns : 0, &good))
-			result = WARPSPAN_ERR_DRAINING;
-		else if (!good)
-			result = WARPSPAN_ERR_OUTPUT;
-	} else if (result != 0) {
+	result = warpspan_stop_and_wait(&by, timeout_ms * WARPSPAN_NS_PER_MS, &number, &message);
+	if (result == WARPSPAN_ERR_NOT_STARTED || result == WARPSPAN_ERR_DRAINING)
 		warpspan_info("warpspan_stop(): %s", message.text);
-	}
 	warpspan_thread.depth--;
 	errno = saved_errno;
 	return result;

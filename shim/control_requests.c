@@ -14,6 +14,7 @@
 #include "output.h"
 #include "registry.h"
 #include "session.h"
+#include "stopping.h"
 #include "thread.h"
 #include "util.h"
 
@@ -30,9 +31,7 @@
 /* How long a request waits for what it asks for, where it does not say. */
 #define DEFAULT_TIMEOUT_MS 30000.0
 #define LONGEST_TIMEOUT_MS (24 * 3600 * 1000.0)
-/* Of a timeout, the part that kernels get to end. */
-#define KERNELS_PART(ns) ((ns) / 4 * 3)
-#define MOST_SETTINGS    32
+#define MOST_SETTINGS      32
 
 /* An answer in the making. */
 struct answer {
@@ -97,24 +96,13 @@ static void answer_start(struct answer *answer)
 static void answer_stop(struct answer *answer)
 {
 	const struct warpspan_origin by = origin_of(answer);
-	const uint64_t patience_ns = timeout_ns(answer), begin_ns = warpspan_now_ns();
 	char path[WARPSPAN_TEXT_BYTES];
 	unsigned number;
-	bool good;
 
-	answer->error = warpspan_session_stop(&by, KERNELS_PART(patience_ns), &number, &answer->message);
-	if (answer->error != 0)
+	answer->error = warpspan_stop_and_wait(&by, timeout_ns(answer), &number, &answer->message);
+	if (answer->error == WARPSPAN_ERR_NOT_STARTED)
 		return;
 	put_number(answer, "session", number);
-	if (patience_ns == 0)
-		return;
-	if (!warpspan_ending_wait(number, patience_ns - (warpspan_now_ns() - begin_ns), &good)) {
-		answer->error = WARPSPAN_ERR_DRAINING;
-		say(answer, "it is stopped, and still being written");
-	} else if (!good) {
-		answer->error = WARPSPAN_ERR_OUTPUT;
-		say(answer, "it is stopped, but not all of it could be written; its stderr says what");
-	}
 	if (warpspan_ending_path(number, &path))
 		put_text(answer, "path", path);
 }

@@ -103,9 +103,9 @@ static inline int warpspan_start(const struct warpspan_options *options)
 /* Stops the session, whoever started it. Launches made before the call are waited for, and what they record is in the
  * capture. Waits up to `timeout_ms` milliseconds until capture and timelines are written; 0: does not wait. A kernel
  * that never ends does not hold it up for longer: what it has recorded by then is written.
- * 0: all is written. Errors: NOT_STARTED (harmless); DRAINING: the time is over, or another thread is stopping it; it
- * is being stopped and written in the background. OUTPUT: something could not be written; a line on stderr says what
- * and where the data is. NOT_LOADED, NO_CUDA. */
+ * 0: all is written, also where another thread was the first to stop it. Errors: NOT_STARTED (harmless); DRAINING: the
+ * time is over; it is being stopped and written in the background. OUTPUT: something could not be written; a line on
+ * stderr says what and where the data is. NOT_LOADED, NO_CUDA. */
 static inline int warpspan_stop(uint32_t timeout_ms)
 {
 	int (*stop)(uint32_t) = WARPSPAN_PRELOADED_(stop);
