@@ -317,6 +317,19 @@ static void note(FILE *out, unsigned columns, bool *told, const char *text)
 	text_paragraph(out, 2, 4, columns, text);
 }
 
+/* What the session did not ask for. */
+static void note_late(const struct warpspan_model *model, FILE *out, unsigned columns, bool *told)
+{
+	char sentence[SENTENCE_BYTES], launches[TEXT_NUMBER_BYTES], warps[TEXT_NUMBER_BYTES];
+
+	if (model->n_late_launches == 0 && model->n_late_warps == 0)
+		return;
+	snprintf(sentence, sizeof(sentence), "%s launch%s made after the stop, with %s, %s left out.",
+		 text_count(launches, model->n_late_launches), model->n_late_launches == 1 ? "" : "es",
+		 text_counted(warps, model->n_late_warps, "warp"), model->n_late_launches == 1 ? "is" : "are");
+	note(out, columns, told, sentence);
+}
+
 static void note_counted(FILE *out, unsigned columns, bool *told, uint64_t n, const char *one, const char *text)
 {
 	char sentence[SENTENCE_BYTES], count[TEXT_NUMBER_BYTES];
@@ -416,7 +429,7 @@ static void note_unseen(const struct warpspan_model *model, const struct warpspa
 
 bool failures_notes(const struct warpspan_model *model, const struct warpspan_stats *stats, FILE *out, unsigned columns)
 {
-	uint64_t n_repeat = 0, n_unsure = 0, n_ambiguous = 0, n_unknown = 0, n_open = 0;
+	uint64_t n_repeat = 0, n_unsure = 0, n_ambiguous = 0, n_unknown = 0, n_open = 0, n_early = 0;
 	char sentence[SENTENCE_BYTES];
 	bool told = false;
 
@@ -426,10 +439,14 @@ bool failures_notes(const struct warpspan_model *model, const struct warpspan_st
 		n_ambiguous += stats->kernels[i].n_ambiguous;
 		n_unknown += stats->kernels[i].n_host_unknown;
 		n_open += stats->kernels[i].n_open;
+		n_early += stats->kernels[i].n_early;
 	}
 	note_counted(out, columns, &told, n_open, "warp",
 		     "had not left the kernel when the capture ended: still running, hanging, or ended by a fault.");
 	note_unseen(model, stats, out, columns, &told);
+	note_counted(out, columns, &told, n_early, "grid",
+		     "launched before the session: what was recorded in it is shown, which need not be all of them.");
+	note_late(model, out, columns, &told);
 	note_counted(out, columns, &told, n_repeat, "grid",
 		     "told apart by the repetition of blocks and warps: their grid ids are not their own.");
 	note_counted(out, columns, &told, n_unsure, "group",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * host.c - reads HOST chunks and lays launches and calls out by thread.
+ * host.c - reads HOST chunks and lays launches, calls and marks out by thread.
  *
  * A thread is in one call at a time, or in one inside another, so its slices nest. The log of a program that ended, or
  * was caught, in the middle of a call has no end for it: such a slice lasts until the next one of its thread begins, or
@@ -104,35 +104,65 @@ static void nest(struct warpspan_host_slice *slices, size_t n, const struct warp
 	}
 }
 
+static int by_thread_and_time(const void *left, const void *right)
+{
+	const struct warpspan_host_mark *a = left, *b = right;
+	if (a->thread != b->thread)
+		return a->thread < b->thread ? -1 : 1;
+	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+}
+
+/* A thread of the next id in line: its slices from `slice` on, its marks from `mark` on. */
+static int add_thread(struct host *host, size_t slice, size_t mark, const struct warpspan_host_slice **holders)
+{
+	const uint32_t index = (uint32_t)host->threads.n;
+	uint32_t id = UINT32_MAX;
+	size_t slice_end = slice, mark_end = mark;
+	if (slice < host->slices.n)
+		id = host->slices.items[slice].thread;
+	if (mark < host->marks.n && host->marks.items[mark].thread < id)
+		id = host->marks.items[mark].thread;
+	struct warpspan_host_thread *thread = array_add(&host->threads);
+	if (thread == NULL)
+		return WARPSPAN_NO_MEMORY;
+	while (slice_end < host->slices.n && host->slices.items[slice_end].thread == id)
+		host->slices.items[slice_end++].thread = index;
+	while (mark_end < host->marks.n && host->marks.items[mark_end].thread == id)
+		host->marks.items[mark_end++].thread = index;
+	*thread = (struct warpspan_host_thread){ .id = id,
+						 .first_slice = (uint32_t)slice,
+						 .n_slices = (uint32_t)(slice_end - slice),
+						 .first_mark = (uint32_t)mark,
+						 .n_marks = (uint32_t)(mark_end - mark) };
+	if (slice_end > slice)
+		nest(host->slices.items + slice, slice_end - slice, holders);
+	return WARPSPAN_OK;
+}
+
 static int split_threads(struct host *host)
 {
 	const struct warpspan_host_slice **holders = malloc(HOST_DEPTH_MAX * sizeof(const void *));
-	if (holders == NULL)
-		return WARPSPAN_NO_MEMORY;
-	for (size_t at = 0, end; at < host->slices.n; at = end) {
-		struct warpspan_host_slice *slices = host->slices.items;
-		const uint32_t id = slices[at].thread;
-		struct warpspan_host_thread *thread = array_add(&host->threads);
-		if (thread == NULL) {
-			free(holders);
-			return WARPSPAN_NO_MEMORY;
-		}
-		for (end = at; end < host->slices.n && slices[end].thread == id;)
-			end++;
-		for (size_t i = at; i < end; i++)
-			slices[i].thread = (uint32_t)(host->threads.n - 1);
-		*thread = (struct warpspan_host_thread){ id, (uint32_t)at, (uint32_t)(end - at) };
-		nest(slices + at, end - at, holders);
+	int result = holders != NULL ? WARPSPAN_OK : WARPSPAN_NO_MEMORY;
+	for (size_t slice = 0, mark = 0; result == WARPSPAN_OK && (slice < host->slices.n || mark < host->marks.n);) {
+		result = add_thread(host, slice, mark, holders);
+		if (result < 0)
+			break;
+		slice += host->threads.items[host->threads.n - 1].n_slices;
+		mark += host->threads.items[host->threads.n - 1].n_marks;
 	}
 	free(holders);
-	return WARPSPAN_OK;
+	return result;
+}
+
+void host_sort(struct host *host)
+{
+	if (host->calls.n > 1)
+		qsort(host->calls.items, host->calls.n, sizeof(*host->calls.items), by_number);
 }
 
 int host_arrange(struct host *host, const struct warpspan_launch *log, uint32_t n_log)
 {
 	int result = WARPSPAN_OK;
-	if (host->calls.n > 1)
-		qsort(host->calls.items, host->calls.n, sizeof(*host->calls.items), by_number);
 	for (uint32_t i = 0; i < n_log && result == WARPSPAN_OK; i++)
 		result = add_slice(host, log[i].thread, log[i].begin_ns, log[i].end_ns, i, WARPSPAN_NONE);
 	for (size_t i = 0; i < host->calls.n && result == WARPSPAN_OK; i++) {
@@ -143,6 +173,8 @@ int host_arrange(struct host *host, const struct warpspan_launch *log, uint32_t 
 		return result;
 	if (host->slices.n > 1)
 		qsort(host->slices.items, host->slices.n, sizeof(*host->slices.items), by_thread_and_begin);
+	if (host->marks.n > 1)
+		qsort(host->marks.items, host->marks.n, sizeof(*host->marks.items), by_thread_and_time);
 	end_open_calls(host);
 	return split_threads(host);
 }
@@ -152,5 +184,8 @@ void host_finish(struct host *host)
 	free(host->calls.items);
 	free(host->threads.items);
 	free(host->slices.items);
+	for (size_t i = 0; i < host->marks.n; i++)
+		free(host->marks.items[i].text);
+	free(host->marks.items);
 	memset(host, 0, sizeof(*host));
 }

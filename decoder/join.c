@@ -15,12 +15,15 @@
  * apart. Otherwise it is that of starts, which is the order of the calls only within a stream, and across a
  * synchronisation of the context. Where launches of one shape were in flight on several streams between two of those,
  * none of them is joined: they are marked as ambiguous;
+ *   Launches made before the session, or after its stop, may have left grids or not: where there are any, it must be
+ * certain which did (placement.c), and rules 1 to 4 hold for these;
  *   5. what is left, where no graphs were launched and no two threads launched at once: the gaps between ids, the
  * shapes and the grids joined so far leave some of them but one place in the log.
  */
 #include "join.h"
 
 #include "align.h"
+#include "placement.h"
 #include "shape.h"
 
 #define SHIFTS_TRIED 64      /* candidates for the shift between ids and log */
@@ -35,6 +38,7 @@ struct event {
 	uint32_t thread;
 	uint32_t launch, call; /* index; the other is NONE */
 	uint32_t next;         /* the next launch of the same graph; NONE */
+	enum warpspan_phase phase;
 };
 
 typedef ARRAY(struct event) event_array;
@@ -62,6 +66,7 @@ struct context {
 	uint32_t unknown[GRAPHS_MOST]; /* of them those whose contents are not known */
 	ARRAY(struct held) held;       /* of the others, by shape and graph */
 	size_t n_unknown;              /* more than GRAPHS_MOST: not all are listed */
+	bool late_graphs;              /* some of them were launched after the stop: not all of theirs may be here */
 	ARRAY(struct event) waits;     /* synchronisations of the whole context that succeeded, by begin */
 };
 
@@ -137,6 +142,7 @@ static void pair_up(struct launches *launches, uint32_t grid, const struct event
 	to->host = event->launch;
 	to->call = event->call;
 	to->join = join;
+	to->phase = event->phase;
 }
 
 static struct event event_of_launch(const struct launches *launches, uint32_t index)
@@ -149,7 +155,8 @@ static struct event event_of_launch(const struct launches *launches, uint32_t in
 			       .thread =
 				       launch->stream == 2 ? launch->thread : 0, /* streams of threads are their own */
 			       .launch = index,
-			       .call = WARPSPAN_NONE };
+			       .call = WARPSPAN_NONE,
+			       .phase = meta_phase_at(launches->meta, launch->begin_ns) };
 }
 
 /* The default stream of a graph launch may be that of its thread: the entry point is not looked at. */
@@ -163,7 +170,37 @@ static struct event event_of_call(const struct launches *launches, uint32_t inde
 			       .thread = call->stream == 0 || call->stream == 2 ? call->thread : 0,
 			       .launch = WARPSPAN_NONE,
 			       .call = index,
-			       .next = WARPSPAN_NONE };
+			       .next = WARPSPAN_NONE,
+			       .phase = meta_phase_at(launches->meta, call->begin_ns) };
+}
+
+/* Do all grids fit the launches, when the first of them is that of `first`? Ids count the launches. */
+static bool shift_fits(const struct side *grids, size_t n_grids, const struct side *hosts, size_t n_hosts, size_t first)
+{
+	for (size_t i = 0; i < n_grids; i++) {
+		const uint64_t step = grids[i].order - grids[0].order;
+		if (step >= n_hosts - first || compare_shapes(hosts[first + step].shape, grids[i].shape) != 0)
+			return false;
+	}
+	return true;
+}
+
+static bool all_by_id(const struct launches *launches, const struct side *grids, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (launches->grids.items[grids[i].index].match != WARPSPAN_MATCH_GRID_ID)
+			return false;
+	return true;
+}
+
+static void pair_by_shift(struct launches *launches, const struct side *grids, size_t n_grids, const struct side *hosts,
+			  size_t first)
+{
+	for (size_t i = 0; i < n_grids; i++) {
+		const struct side *host = &hosts[first + (grids[i].order - grids[0].order)];
+		const struct event event = event_of_launch(launches, host->index);
+		pair_up(launches, grids[i].index, &event, WARPSPAN_JOIN_ID);
+	}
 }
 
 /* Rule 1. Grids and launches of one context, in order. True: every grid has its launch. */
@@ -171,34 +208,144 @@ static bool join_by_shift(struct launches *launches, const struct side *grids, s
 			  size_t n_hosts)
 {
 	size_t n_tried = 0, n_found = 0, found = 0;
-	for (size_t i = 0; i < n_grids; i++)
-		if (launches->grids.items[grids[i].index].match != WARPSPAN_MATCH_GRID_ID)
-			return false;
+	if (!all_by_id(launches, grids, n_grids))
+		return false;
 	for (size_t first = 0; first < n_hosts && n_found < 2; first++) {
 		if (compare_shapes(hosts[first].shape, grids[0].shape) != 0)
 			continue;
 		if (++n_tried > SHIFTS_TRIED)
 			return false;
-		size_t i = 1;
-		for (; i < n_grids; i++) {
-			const uint64_t step = grids[i].order - grids[0].order;
-			if (step >= n_hosts - first || compare_shapes(hosts[first + step].shape, grids[i].shape) != 0)
-				break;
-		}
-		if (i < n_grids)
+		if (!shift_fits(grids, n_grids, hosts, n_hosts, first))
 			continue;
 		n_found++;
 		found = first;
 	}
 	if (n_found != 1)
 		return false;
-	for (size_t i = 0; i < n_grids; i++) {
-		const struct side *host = &hosts[found + (grids[i].order - grids[0].order)];
-		const struct event event = event_of_launch(launches, host->index);
-		pair_up(launches, grids[i].index, &event, WARPSPAN_JOIN_ID);
-	}
+	pair_by_shift(launches, grids, n_grids, hosts, found);
 	return true;
 }
+
+/* --- launches that are not the session's ------------------------------------------------------ */
+
+/* Is a launch among these that was made before the session or after its stop? */
+static bool any_foreign(const struct launches *launches, const struct side *hosts, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (meta_phase_at(launches->meta, launches->log[hosts[i].index].begin_ns) != WARPSPAN_OWN)
+			return true;
+	return false;
+}
+
+static int init_placement(struct placement *placement, const struct launches *launches, const struct side *hosts,
+			  size_t n)
+{
+	struct placement_launch *made = calloc(n + 1, sizeof(*made));
+	if (made == NULL) {
+		*placement = (struct placement){ 0 };
+		return WARPSPAN_NO_MEMORY;
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct event event = event_of_launch(launches, hosts[i].index);
+		made[i] = (struct placement_launch){ event.stream, event.thread, launches->log[hosts[i].index].kernel,
+						     event.phase };
+	}
+	const int result = placement_init(placement, made, n, launches->quiet);
+	free(made);
+	return result;
+}
+
+/* Which shift is the only one that can be? False: none, or several. */
+static bool find_shift(struct launches *launches, struct placement *placement, const struct side *grids, size_t n_grids,
+		       const struct side *hosts, size_t n_hosts, size_t *ret_first)
+{
+	size_t n_found = 0, n_plain = 0, found = 0, plain = 0;
+	for (size_t first = 0; first < n_hosts; first++) {
+		if (compare_shapes(hosts[first].shape, grids[0].shape) != 0)
+			continue;
+		launches->n_search_steps += n_grids + n_hosts;
+		if (launches->n_search_steps > STEPS_MOST)
+			return false;
+		if (!shift_fits(grids, n_grids, hosts, n_hosts, first))
+			continue;
+		memset(placement->sites, 0, n_hosts * sizeof(*placement->sites));
+		for (size_t i = 0; i < n_grids; i++)
+			placement->sites[first + (grids[i].order - grids[0].order)] = placement_site(grids[i].site);
+		if (!launches->lost_warps && !placement_stands(placement))
+			continue;
+		n_found++;
+		found = first;
+		if (launches->quiet && placement_is_plain(placement)) {
+			n_plain++;
+			plain = first;
+		}
+	}
+	*ret_first = n_plain == 1 ? plain : found;
+	return n_plain == 1 || n_found == 1;
+}
+
+/* Rule 1 where not all launches are the session's. */
+static int join_foreign_by_shift(struct launches *launches, const struct side *grids, size_t n_grids,
+				 const struct side *hosts, size_t n_hosts, bool *ret_joined)
+{
+	struct placement placement;
+	size_t first;
+	*ret_joined = false;
+	if (!all_by_id(launches, grids, n_grids))
+		return WARPSPAN_OK;
+	const int result = init_placement(&placement, launches, hosts, n_hosts);
+	*ret_joined = result == WARPSPAN_OK && find_shift(launches, &placement, grids, n_grids, hosts, n_hosts, &first);
+	if (*ret_joined)
+		pair_by_shift(launches, grids, n_grids, hosts, first);
+	placement_finish(&placement);
+	return result;
+}
+
+/* Sites in the order of the launches, if that is the order of the grids: by id, or on one stream by start. NULL: it is
+ * not; *ret_fine says whether there was memory. The caller frees it. */
+static uint64_t *sites_in_order(const struct launches *launches, const struct placement *placement,
+				const struct side *grids, size_t n, bool *ret_fine)
+{
+	bool by_start = placement->n_streams == 1;
+	*ret_fine = true;
+	for (size_t i = 0; i < n; i++)
+		by_start = by_start && launches->grids.items[grids[i].index].match == WARPSPAN_MATCH_REPEAT;
+	if (!by_start && !all_by_id(launches, grids, n))
+		return NULL;
+	uint64_t *sites = calloc(n + 1, sizeof(*sites));
+	*ret_fine = sites != NULL;
+	for (size_t i = 0; i < n && sites != NULL; i++)
+		sites[i] = placement_site(grids[i].site);
+	return sites;
+}
+
+/* Which n of the launches of a shape left its grids, where not all are the session's. `grids` may be NULL: it is only
+ * known how many they are. *ret_chosen has room for n; unchanged where it is not certain. */
+static int choose_hosts(const struct launches *launches, const struct side *grids, size_t n, const struct side *hosts,
+			size_t n_hosts, struct side *ret_chosen, bool *ret_certain)
+{
+	struct placement placement;
+	size_t *found = calloc(n + 1, sizeof(*found));
+	int result = init_placement(&placement, launches, hosts, n_hosts);
+	bool fine = found != NULL;
+	uint64_t *sites =
+		result == WARPSPAN_OK && grids != NULL ? sites_in_order(launches, &placement, grids, n, &fine) : NULL;
+	if (!fine)
+		result = WARPSPAN_NO_MEMORY;
+	*ret_certain = result == WARPSPAN_OK && n == n_hosts; /* each has its grid */
+	for (size_t i = 0; i < n && *ret_certain; i++)
+		found[i] = i;
+	if (result == WARPSPAN_OK && n < n_hosts && !launches->lost_warps)
+		*ret_certain = placement_find(&placement, sites, n, found);
+	for (size_t i = 0; i < n && *ret_certain; i++)
+		ret_chosen[i] = hosts[found[i]];
+	placement_finish(&placement);
+	free(sites);
+	free(found);
+	return result;
+}
+
+/* --- one shape -------------------------------------------------------------------------------- */
 
 /* The kernel all these launches are of, or MAP_NONE. */
 static uint32_t only_kernel(const struct launches *launches, const struct side *hosts, size_t n_hosts)
@@ -252,6 +399,15 @@ static bool waited_between(const struct context *context, uint64_t from_ns, uint
 	return low < context->waits.n && context->waits.items[low].end_ns <= to_ns;
 }
 
+/* Whose grids these are, if all are of one phase. */
+static enum warpspan_phase common_phase(const struct event *events, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if (events[i].phase != events[0].phase)
+			return WARPSPAN_OWN;
+	return n > 0 ? events[0].phase : WARPSPAN_OWN;
+}
+
 /* Grids in the order of their starts. What is on one stream between two waits of the context corresponds in order; of
  * what is on several nothing is known but, perhaps, the kernels: `kernels_hold`. */
 static void pair_by_start(struct context *context, const struct side *grids, const struct event *events, size_t n,
@@ -275,6 +431,7 @@ static void pair_by_start(struct context *context, const struct side *grids, con
 				continue;
 			}
 			grid->join = WARPSPAN_JOIN_AMBIGUOUS;
+			grid->phase = common_phase(&events[at], end - at);
 			if (kernels_hold && events[i].launch != WARPSPAN_NONE)
 				grid->kernel = map_find(&launches->kernels_by_number,
 							launches->log[events[i].launch].kernel, 0);
@@ -451,29 +608,101 @@ static int list_events(const struct context *context, const struct side *hosts, 
 
 /* --- a context -------------------------------------------------------------------------------- */
 
+/* Grids of one shape whose launches are not certain. */
+static void leave_open(struct launches *launches, const struct side *grids, size_t n_grids, const struct side *hosts,
+		       size_t n_hosts, bool from_graphs)
+{
+	const uint32_t kernel = from_graphs ? MAP_NONE : only_kernel(launches, hosts, n_hosts);
+	enum warpspan_phase phase = WARPSPAN_OWN;
+	for (size_t i = 0; i < n_hosts && !from_graphs; i++) {
+		const struct event event = event_of_launch(launches, hosts[i].index);
+		if (i > 0 && event.phase != phase)
+			phase = WARPSPAN_OWN;
+		else
+			phase = event.phase;
+		if (phase == WARPSPAN_OWN)
+			break;
+	}
+	for (size_t i = 0; i < n_grids; i++) {
+		struct warpspan_grid *grid = &launches->grids.items[grids[i].index];
+		grid->join = from_graphs || n_hosts > n_grids ? WARPSPAN_JOIN_AMBIGUOUS : WARPSPAN_JOIN_NONE;
+		if (grid->join == WARPSPAN_JOIN_AMBIGUOUS)
+			grid->phase = phase;
+		if (kernel != MAP_NONE)
+			grid->kernel = kernel;
+	}
+}
+
+/* How many grids of a shape the launches of graphs made. False: not known. */
+static bool count_held(const struct context *context, const struct held *held, size_t n_held, uint64_t *ret_n)
+{
+	uint64_t n = 0;
+	for (size_t i = 0; i < n_held; i++) {
+		uint64_t made;
+		if (__builtin_mul_overflow((uint64_t)held[i].n, context->graphs.items[held[i].graph].n_launches,
+					   &made) ||
+		    __builtin_add_overflow(n, made, &n))
+			return false;
+	}
+	*ret_n = n;
+	return context->n_unknown == 0 && !context->late_graphs;
+}
+
+/* The same rules where not all launches of the shape are the session's. */
+static int join_foreign_by_shape(struct context *context, struct side *grids, size_t n_grids, const struct side *hosts,
+				 size_t n_hosts)
+{
+	struct launches *launches = context->launches;
+	const bool graphs = context->graph_launches.n > 0;
+	size_t n_held;
+	const struct held *held = held_part(context, grids[0].shape, &n_held);
+	uint64_t n_from_graphs = 0;
+	bool certain = !graphs || count_held(context, held, n_held, &n_from_graphs);
+	certain = certain && n_from_graphs < n_grids;
+	const size_t n_direct = certain ? n_grids - (size_t)n_from_graphs : 0;
+	struct side *chosen = calloc(n_direct + 1, sizeof(*chosen));
+	event_array events = { 0 };
+	int result = chosen != NULL ? WARPSPAN_OK : WARPSPAN_NO_MEMORY;
+	if (result == WARPSPAN_OK && certain)
+		result = choose_hosts(launches, n_from_graphs == 0 ? grids : NULL, n_direct, hosts, n_hosts, chosen,
+				      &certain);
+	for (size_t i = 0; i < n_grids && n_from_graphs > 0; i++)
+		certain = certain && launches->grids.items[grids[i].index].match != WARPSPAN_MATCH_UNSURE;
+	if (result == WARPSPAN_OK && certain && n_from_graphs > 0)
+		certain = find_shares(context, held, n_held, n_from_graphs);
+	if (result == WARPSPAN_OK && certain)
+		result = list_events(context, chosen, n_direct, n_from_graphs > 0, held, n_held, &events);
+	if (result == WARPSPAN_OK && certain)
+		result = pair_in_order(context, grids, events.items, n_grids);
+	else
+		leave_open(launches, grids, n_grids, hosts, n_hosts, graphs);
+	free(chosen);
+	free(events.items);
+	return result;
+}
+
 /* Rules 2, 3 and 4, for the grids and launches of one shape. */
 static int join_by_shape(struct context *context, struct side *grids, size_t n_grids, const struct side *hosts,
 			 size_t n_hosts)
 {
 	struct launches *launches = context->launches;
 	const bool whole = launches->complete && !launches->lost_warps;
+	if (any_foreign(launches, hosts, n_hosts))
+		return join_foreign_by_shape(context, grids, n_grids, hosts, n_hosts);
 	const uint32_t kernel = only_kernel(launches, hosts, n_hosts);
 	const bool more = n_grids > n_hosts && context->graph_launches.n > 0;
 	const bool prefix = n_hosts > n_grids && kernel != MAP_NONE && !launches->complete && !launches->lost_warps;
 	size_t n_held;
 	const struct held *held = held_part(context, grids[0].shape, &n_held);
 	const bool equal = n_grids == n_hosts && n_held == 0;
-	bool pair = equal || prefix || (more && whole && find_shares(context, held, n_held, n_grids - n_hosts));
+	bool pair = equal || prefix ||
+		    (more && whole && !context->late_graphs && find_shares(context, held, n_held, n_grids - n_hosts));
 	for (size_t i = 0; i < n_grids && more; i++)
 		pair = pair && launches->grids.items[grids[i].index].match != WARPSPAN_MATCH_UNSURE;
 	event_array events = { 0 };
 	int result = pair ? list_events(context, hosts, n_hosts, more, held, n_held, &events) : WARPSPAN_OK;
-	for (size_t i = 0; i < n_grids && !pair; i++) {
-		struct warpspan_grid *grid = &launches->grids.items[grids[i].index];
-		grid->join = more || n_hosts > n_grids ? WARPSPAN_JOIN_AMBIGUOUS : WARPSPAN_JOIN_NONE;
-		if (kernel != MAP_NONE && !more)
-			grid->kernel = kernel;
-	}
+	if (!pair)
+		leave_open(launches, grids, n_grids, hosts, n_hosts, more);
 	if (result == WARPSPAN_OK && pair)
 		result = pair_in_order(context, grids, events.items, n_grids);
 	free(events.items);
@@ -564,13 +793,18 @@ static int join_rest(struct context *context, struct side *grids, size_t n_grids
 
 static int join_context(struct context *context, struct side *grids, size_t n_grids, struct side *hosts, size_t n_hosts)
 {
-	if (context->graph_launches.n == 0 && join_by_shift(context->launches, grids, n_grids, hosts, n_hosts))
-		return WARPSPAN_OK;
+	bool joined = false;
+	int result = WARPSPAN_OK;
+	if (context->graph_launches.n == 0 && n_hosts > 0 && any_foreign(context->launches, hosts, n_hosts))
+		result = join_foreign_by_shift(context->launches, grids, n_grids, hosts, n_hosts, &joined);
+	else if (context->graph_launches.n == 0)
+		joined = join_by_shift(context->launches, grids, n_grids, hosts, n_hosts);
+	if (joined || result < 0)
+		return result;
 	/* The contexts are equal in each part, so this sorts by shape. */
 	qsort(grids, n_grids, sizeof(*grids), by_shape_and_order);
 	if (n_hosts > 1)
 		qsort(hosts, n_hosts, sizeof(*hosts), by_shape_and_order);
-	int result = WARPSPAN_OK;
 	for (size_t at = 0; at < n_grids && result == WARPSPAN_OK;) {
 		size_t n_alike, n_candidates;
 		shape_part(grids + at, n_grids - at, grids[at].shape, &n_alike);
@@ -652,6 +886,7 @@ static int look_at_calls(struct context *context, const uint32_t *calls, size_t 
 		if (launch == NULL)
 			return WARPSPAN_NO_MEMORY;
 		*launch = event_of_call(launches, calls[i]);
+		context->late_graphs = context->late_graphs || launch->phase == WARPSPAN_LATE;
 		if (note_graph(context, call, (uint32_t)context->graph_launches.n - 1) < 0)
 			return WARPSPAN_NO_MEMORY;
 	}

@@ -176,6 +176,12 @@ static int split_sites_by_repetition(const struct launches *launches, uint32_t *
 	return result;
 }
 
+static uint32_t count_of(const struct map *map, uint64_t a, uint64_t b)
+{
+	const uint32_t n = map_find(map, a, b);
+	return n != MAP_NONE ? n : 0;
+}
+
 /* Splits the segments of one shape on a device with a constant %gridid. Two kernels of one shape have the same warps,
  * but not the same WS_OPEN sites; and one kernel may have several sites. The log tells which it is: it knows how many
  * launches of the shape there were. */
@@ -185,10 +191,12 @@ static int split_shape(struct launches *launches, uint32_t *order, size_t n)
 	uint64_t a, b;
 	shape_key(shape_of_segment(&first->head), first->context, &a, &b);
 	const uint32_t n_logged = map_find(&launches->logged_shapes, a, b);
+	/* Those made before the session or after its stop may have left nothing. */
+	const uint64_t n_least = count_of(&launches->own_shapes, a, b);
 	piece_array together = { 0 }, apart = { 0 };
 	uint32_t *order_apart = NULL;
 	int result = split_by_repetition(launches, order, 0, n, &together);
-	if (result == WARPSPAN_OK && n_logged != MAP_NONE && together.n < n_logged) {
+	if (result == WARPSPAN_OK && n_logged != MAP_NONE && together.n < n_least) {
 		order_apart = malloc(n * sizeof(*order_apart));
 		if (order_apart == NULL)
 			result = WARPSPAN_NO_MEMORY;
@@ -196,12 +204,12 @@ static int split_shape(struct launches *launches, uint32_t *order, size_t n)
 			result = split_sites_by_repetition(launches, memcpy(order_apart, order, n * sizeof(*order)), n,
 							   &apart);
 	}
-	const bool by_site = apart.n > 0 && apart.n == n_logged;
+	const bool by_site = apart.n > 0 && apart.n >= n_least && apart.n <= n_logged;
 	const piece_array *pieces = by_site ? &apart : &together;
 	/* Graphs have launches that are not in the log. */
 	const bool graphs = map_find(&launches->graph_launches, first->context, 0) != MAP_NONE;
-	const bool unsure =
-		launches->complete && n_logged != MAP_NONE && (graphs ? pieces->n < n_logged : pieces->n != n_logged);
+	const bool unsure = launches->complete && n_logged != MAP_NONE &&
+			    (pieces->n < n_least || (!graphs && pieces->n > n_logged));
 	for (size_t i = 0; i < pieces->n && result == WARPSPAN_OK; i++) {
 		const struct piece *piece = &pieces->items[i];
 		result = add_grid(launches, (by_site ? order_apart : order) + piece->first, piece->n,
@@ -234,6 +242,8 @@ static int count_successes(struct launches *launches)
 			continue;
 		shape_key(shape, launch->context, &a, &b);
 		result = count_up(&launches->logged_shapes, a, b);
+		if (result == WARPSPAN_OK && meta_phase_at(launches->meta, launch->begin_ns) == WARPSPAN_OWN)
+			result = count_up(&launches->own_shapes, a, b);
 	}
 	for (uint32_t i = 0; i < launches->n_calls && result == WARPSPAN_OK; i++)
 		if (launches->calls[i].kind == WARPSPAN_HOST_GRAPH_LAUNCH && launches->calls[i].result == 0)
@@ -255,12 +265,6 @@ static size_t run_end(const struct launches *launches, const uint32_t *order, si
 			break;
 	}
 	return end;
-}
-
-static uint32_t count_of(const struct map *map, uint64_t a, uint64_t b)
-{
-	const uint32_t n = map_find(map, a, b);
-	return n != MAP_NONE ? n : 0;
 }
 
 /* Segments that agree in %gridid and shape, in a context that launched graphs: replays, unless there are more of them
@@ -711,6 +715,7 @@ void launches_finish(struct launches *launches)
 	map_finish(&launches->successes);
 	map_finish(&launches->graph_launches);
 	map_finish(&launches->logged_shapes);
+	map_finish(&launches->own_shapes);
 	map_finish(&launches->kernels_by_number);
 	map_finish(&launches->kernels_by_module);
 	map_finish(&launches->kernels_by_name);

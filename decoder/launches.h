@@ -21,10 +21,12 @@ struct launches {
 	bool complete;   /* the writer closed the capture: nothing was still to come */
 	bool log_whole;  /* every kernel that was launched while its module was attached is in the log */
 	bool lost_warps; /* some warps found no segment: whole launches may be missing */
+	bool quiet;      /* everything launched before the stop has ended, and no warp was lost */
 	ARRAY(struct warpspan_grid) grids;
 	struct map successes;         /* context -> launches of it in the log that succeeded */
 	struct map graph_launches;    /* context -> launches of graphs that succeeded */
 	struct map logged_shapes;     /* context and shape -> the same */
+	struct map own_shapes;        /* and how many of them were made in the session; MAP_NONE: none */
 	uint64_t n_search_steps;      /* by join.c */
 	struct map kernels_by_number; /* number -> index */
 	struct map kernels_by_module; /* module -> its only launched kernel; SITE_OF_SEVERAL: there are more */

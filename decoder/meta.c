@@ -12,6 +12,7 @@
 enum field_type {
 	FIELD_U32,
 	FIELD_U64,   /* a number, or a decimal string */
+	FIELD_BOOL,  /* true or false */
 	FIELD_TEXT,  /* char *, owned */
 	FIELD_RANK,  /* the same; null is "" */
 	FIELD_WORDS, /* char *, owned: an array of strings as one command line */
@@ -43,6 +44,8 @@ static const struct field session_fields[] = {
 	FIELD("command", WORDS, meta_session, command),
 	FIELD("pid", U32, meta_session, pid),
 	FIELD("number", U32, meta_session, number),
+	OPTIONAL_FIELD("started_by", TEXT, meta_session, started_by),
+	OPTIONAL_FIELD("started_in_thread", U32, meta_session, started_in_thread),
 	FIELD("start_realtime_ns", U64, meta_session, start_realtime_ns),
 	FIELD("start_monotonic_ns", U64, meta_session, start_monotonic_ns),
 	FIELD("arena_bytes", U64, meta_session, arena_bytes),
@@ -50,6 +53,17 @@ static const struct field session_fields[] = {
 	FIELD("words_least", U32, meta_session, words_least),
 	FIELD("words_enough", U32, meta_session, words_enough),
 	FIELD("words_most", U32, meta_session, words_most),
+};
+static const struct field stop_fields[] = {
+	FIELD("monotonic_ns", U64, meta_stop, monotonic_ns),
+	FIELD("stopped_by", TEXT, meta_stop, stopped_by),
+	FIELD("stopped_in_thread", U32, meta_stop, stopped_in_thread),
+	OPTIONAL_FIELD("quiet", BOOL, meta_stop, quiet),
+};
+static const struct field mark_fields[] = {
+	FIELD("monotonic_ns", U64, warpspan_host_mark, time_ns),
+	FIELD("thread", U32, warpspan_host_mark, thread),
+	FIELD("text", TEXT, warpspan_host_mark, text),
 };
 static const struct field device_fields[] = {
 	FIELD("ordinal", U32, warpspan_device, ordinal), FIELD("name", TEXT, warpspan_device, name),
@@ -187,6 +201,11 @@ static int read_field(const cJSON *object, const struct field *field, char *base
 			*(uint32_t *)(void *)to = (uint32_t)value;
 		return WARPSPAN_OK;
 	}
+	if (field->type == FIELD_BOOL) {
+		*ret_good = cJSON_IsBool(item);
+		*(bool *)(void *)to = cJSON_IsTrue(item);
+		return WARPSPAN_OK;
+	}
 	char *text = NULL;
 	int result = read_text(item, field->type, &text);
 	*ret_good = text != NULL;
@@ -223,6 +242,7 @@ static void session_finish(struct meta_session *session)
 	free(session->rank);
 	free(session->launcher);
 	free(session->command);
+	free(session->started_by);
 	memset(session, 0, sizeof(*session));
 }
 
@@ -244,12 +264,38 @@ void hook_finish(struct warpspan_hook *hook)
 	free(hook->name);
 }
 
+void mark_finish(struct warpspan_host_mark *mark)
+{
+	free(mark->text);
+}
+
 static int add_session(struct meta *meta, const cJSON *object, const struct place *place)
 {
 	if (meta->has_session)
 		return complain(place, object->string, "", "a second one; the first holds");
 	const int result = read_fields(object, session_fields, N_FIELDS(session_fields), &meta->session, place);
 	meta->has_session = true;
+	return result;
+}
+
+static int add_stop(struct meta *meta, const cJSON *object, const struct place *place)
+{
+	if (meta->has_stop)
+		return complain(place, object->string, "", "a second one; the first holds");
+	meta->has_stop = true;
+	return read_fields(object, stop_fields, N_FIELDS(stop_fields), &meta->stop, place);
+}
+
+static int add_mark(struct meta *meta, const cJSON *object, const struct place *place)
+{
+	struct warpspan_host_mark mark = { 0 };
+	const int result = read_fields(object, mark_fields, N_FIELDS(mark_fields), &mark, place);
+	struct warpspan_host_mark *added = result >= 0 ? array_add(&meta->marks) : NULL;
+	if (added == NULL) {
+		mark_finish(&mark);
+		return WARPSPAN_NO_MEMORY;
+	}
+	*added = mark;
 	return result;
 }
 
@@ -400,7 +446,8 @@ static const struct {
 	const char *key;
 	int (*add)(struct meta *meta, const cJSON *object, const struct place *place);
 } objects[] = {
-	{ "session", add_session }, { "device", add_device },     { "context", add_context }, { "kernel", add_kernel },
+	{ "session", add_session }, { "stop", add_stop },         { "mark", add_mark },
+	{ "device", add_device },   { "context", add_context },   { "kernel", add_kernel },
 	{ "hook", add_hook },       { "counters", add_counters }, { "graph", add_graph },
 };
 
@@ -477,9 +524,18 @@ int meta_complete(struct meta *meta)
 			return WARPSPAN_NO_MEMORY;
 	struct meta_session *session = &meta->session;
 	if (set_if_null(&session->version, "") && set_if_null(&session->host, "") && set_if_null(&session->rank, "") &&
-	    set_if_null(&session->launcher, "") && set_if_null(&session->command, ""))
+	    set_if_null(&session->launcher, "") && set_if_null(&session->command, "") &&
+	    set_if_null(&session->started_by, "") && set_if_null(&meta->stop.stopped_by, ""))
 		return WARPSPAN_OK;
 	return WARPSPAN_NO_MEMORY;
+}
+
+enum warpspan_phase meta_phase_at(const struct meta *meta, uint64_t begin_ns)
+{
+	/* captures of old versions have launches that began before the moment they state */
+	if (meta->session.started_by[0] != '\0' && begin_ns < meta->session.start_monotonic_ns)
+		return WARPSPAN_EARLY;
+	return meta->has_stop && begin_ns >= meta->stop.monotonic_ns ? WARPSPAN_LATE : WARPSPAN_OWN;
 }
 
 static int add_unknown_device(struct meta *meta)
@@ -536,6 +592,10 @@ int meta_device_of(struct meta *meta, uint32_t context, uint64_t offset, const c
 void meta_finish(struct meta *meta)
 {
 	session_finish(&meta->session);
+	free(meta->stop.stopped_by);
+	for (size_t i = 0; i < meta->marks.n; i++)
+		mark_finish(&meta->marks.items[i]);
+	free(meta->marks.items);
 	for (size_t i = 0; i < meta->devices.n; i++)
 		device_finish(&meta->devices.items[i]);
 	for (size_t i = 0; i < meta->kernels.n; i++)

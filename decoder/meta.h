@@ -18,10 +18,20 @@
 struct meta_session {
 	char *version, *host, *rank, *launcher, *command; /* NULL until a "session" object was read */
 	uint32_t world;
+	char *started_by;
+	uint32_t started_in_thread;
 	uint32_t pid, number;
 	uint64_t start_realtime_ns, start_monotonic_ns;
 	uint64_t arena_bytes;
 	uint32_t words_asked, words_least, words_enough, words_most;
+};
+
+/* How a session ended. */
+struct meta_stop {
+	uint64_t monotonic_ns;
+	char *stopped_by;
+	uint32_t stopped_in_thread;
+	bool quiet;
 };
 
 struct meta_context {
@@ -46,6 +56,9 @@ struct meta_graph_kernel {
 struct meta {
 	struct meta_session session;
 	bool has_session;
+	struct meta_stop stop;
+	bool has_stop;
+	ARRAY(struct warpspan_host_mark) marks; /* thread: the id */
 	ARRAY(struct warpspan_device) devices;
 	ARRAY(struct meta_context) contexts;
 	ARRAY(struct warpspan_kernel) kernels;
@@ -61,6 +74,8 @@ struct meta {
 int meta_add_chunk(struct meta *meta, const struct capture_chunk *chunk, const char *path, struct damage *damage);
 /* After the last chunk: fills what no chunk told with empty values, sorts the hooks by number. */
 int meta_complete(struct meta *meta);
+/* Whose is what was launched then? Where no start or stop is told, the session's. After meta_complete(). */
+enum warpspan_phase meta_phase_at(const struct meta *meta, uint64_t begin_ns);
 /* What the executable held at the time; NULL: not known. After meta_complete(). */
 const struct meta_graph *meta_graph_at(const struct meta *meta, uint64_t exec, uint64_t time_ns);
 /* Index of the device of a context. A context no chunk told of is put on the first device (one called "unknown device"
@@ -72,5 +87,6 @@ void meta_finish(struct meta *meta);
 void device_finish(struct warpspan_device *device);
 void kernel_finish(struct warpspan_kernel *kernel);
 void hook_finish(struct warpspan_hook *hook);
+void mark_finish(struct warpspan_host_mark *mark);
 
 #endif

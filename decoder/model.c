@@ -13,6 +13,7 @@
 #include "kernels.h"
 #include "launches.h"
 #include "losses.h"
+#include "session.h"
 #include "spans.h"
 
 #include <errno.h>
@@ -29,6 +30,7 @@ struct decoding {
 	ARRAY(struct warpspan_clock_fit) clocks;
 	uint64_t *base_ns; /* per device: of its clock */
 	struct launches launches;
+	struct session_rest rest;
 	struct host_clocks host_clocks;
 	struct spans spans;
 };
@@ -85,6 +87,18 @@ static int check_end(struct decoding *decoding)
 			  (unsigned long long)n_launches);
 }
 
+/* A stop before the start is no stop: everything would be late. */
+static int check_session(struct decoding *decoding)
+{
+	struct meta *meta = &decoding->meta;
+	if (!meta->has_stop || meta->stop.monotonic_ns >= meta->session.start_monotonic_ns)
+		return WARPSPAN_OK;
+	meta->has_stop = false;
+	return damage_add(&decoding->damage, decoding->capture->n_bytes,
+			  "'%.200s': the session stops before it starts; its stop is not believed",
+			  decoding->capture->path);
+}
+
 static int by_number(const void *left, const void *right)
 {
 	const struct warpspan_launch *a = left, *b = right;
@@ -108,8 +122,9 @@ static int read_chunks(struct decoding *decoding)
 		result = losses_count_unheard(&decoding->losses);
 	if (decoding->log.n > 1)
 		qsort(decoding->log.items, decoding->log.n, sizeof(*decoding->log.items), by_number);
+	host_sort(&decoding->host);
 	if (result >= 0)
-		result = host_arrange(&decoding->host, decoding->log.items, (uint32_t)decoding->log.n);
+		result = check_session(decoding);
 	return result < 0 ? result : WARPSPAN_OK;
 }
 
@@ -242,6 +257,7 @@ static int find_launches(struct decoding *decoding)
 	launches->complete = decoding->capture->complete;
 	launches->log_whole = log_is_whole(decoding);
 	launches->lost_warps = decoding->losses.n_unheard_warps > 0;
+	launches->quiet = decoding->meta.has_stop && decoding->meta.stop.quiet && !launches->lost_warps;
 	int result = launches_group(launches);
 	if (result == WARPSPAN_OK)
 		result = launches_join(launches);
@@ -266,6 +282,18 @@ static int fit_host_clocks(struct decoding *decoding)
 	clocks->fits = decoding->clocks.items;
 	clocks->n_fits = (uint32_t)decoding->clocks.n;
 	return host_clocks_fit(clocks);
+}
+
+static int keep_session(struct decoding *decoding)
+{
+	const int result = session_keep_own(&decoding->launches, decoding->log.items, &decoding->host, &decoding->rest);
+	decoding->log.n = decoding->launches.n_log;
+	if (result < 0)
+		return result;
+	decoding->host.marks.items = decoding->meta.marks.items;
+	decoding->host.marks.n = decoding->meta.marks.n;
+	memset(&decoding->meta.marks, 0, sizeof(decoding->meta.marks));
+	return host_arrange(&decoding->host, decoding->log.items, (uint32_t)decoding->log.n);
 }
 
 static int find_spans(struct decoding *decoding)
@@ -300,6 +328,8 @@ static void hand_over_session(struct warpspan_model *model, struct decoding *dec
 	model->command = session->command;
 	model->pid = session->pid;
 	model->session = session->number;
+	model->started_by = session->started_by;
+	model->started_in_thread = session->started_in_thread;
 	model->start_realtime_ns = session->start_realtime_ns;
 	model->start_monotonic_ns = session->start_monotonic_ns;
 	model->arena_bytes = session->arena_bytes;
@@ -308,6 +338,14 @@ static void hand_over_session(struct warpspan_model *model, struct decoding *dec
 	model->words_enough = session->words_enough;
 	model->words_most = session->words_most;
 	memset(session, 0, sizeof(*session));
+	struct meta_stop *stop = &decoding->meta.stop;
+	model->stopped_by = stop->stopped_by;
+	model->stopped_in_thread = stop->stopped_in_thread;
+	model->stop_monotonic_ns = decoding->meta.has_stop ? stop->monotonic_ns : 0;
+	model->quiet = decoding->meta.has_stop && stop->quiet;
+	memset(stop, 0, sizeof(*stop));
+	model->n_late_launches = decoding->rest.n_launches;
+	model->n_late_warps = decoding->rest.n_warps;
 }
 
 static void hand_over(struct warpspan_model *model, struct decoding *decoding)
@@ -327,6 +365,7 @@ static void hand_over(struct warpspan_model *model, struct decoding *decoding)
 	HAND_OVER(model->calls, model->n_calls, decoding->host.calls);
 	HAND_OVER(model->host_threads, model->n_host_threads, decoding->host.threads);
 	HAND_OVER(model->host_slices, model->n_host_slices, decoding->host.slices);
+	HAND_OVER(model->host_marks, model->n_host_marks, decoding->host.marks);
 	HAND_OVER(model->clocks, model->n_clocks, decoding->clocks);
 	HAND_OVER(model->host_clocks, model->n_host_clocks, decoding->host_clocks.all);
 	HAND_OVER(model->knots, model->n_knots, decoding->host_clocks.knots);
@@ -370,8 +409,8 @@ static void decoding_finish(struct decoding *decoding)
 /* Takes over the capture. */
 static int decode(struct capture *capture, struct warpspan_model **ret_model, struct warpspan_error *error)
 {
-	static int (*const stages[])(struct decoding *) = { read_chunks,   find_devices,    fit_clocks,
-							    find_launches, fit_host_clocks, find_spans };
+	static int (*const stages[])(struct decoding *) = { read_chunks,     find_devices, fit_clocks, find_launches,
+							    fit_host_clocks, keep_session, find_spans };
 	struct decoding decoding = { .capture = capture, .damage = capture->damage };
 	memset(&capture->damage, 0, sizeof(capture->damage));
 	struct warpspan_model *model = calloc(1, sizeof(*model));
@@ -435,6 +474,11 @@ struct warpspan_model *warpspan_model_destroy(struct warpspan_model *model)
 	}
 	for (uint32_t i = 0; i < model->n_counters; i++)
 		free(model->counters[i].name);
+	for (uint32_t i = 0; i < model->n_host_marks; i++)
+		mark_finish(&model->host_marks[i]);
+	free(model->host_marks);
+	free(model->started_by);
+	free(model->stopped_by);
 	free(model->path);
 	free(model->version);
 	free(model->host);

@@ -44,10 +44,18 @@ struct warpspan_hook {
 	char *name; /* "cuStreamSynchronize"; never NULL */
 };
 
-/* What one thread of the program did, one call after another. */
+/* What one thread of the program did, one call after another, and the marks it set. */
 struct warpspan_host_thread {
 	uint32_t id; /* gettid() */
 	uint32_t first_slice, n_slices;
+	uint32_t first_mark, n_marks; /* of host_marks; one of the two is not 0 */
+};
+
+/* A text that the program put on its timeline: warpspan_mark(). */
+struct warpspan_host_mark {
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint32_t thread;  /* index */
+	char *text;       /* never NULL */
 };
 
 #define HOST_DEPTH_MAX 64 /* calls inside calls, far more than any library makes */
@@ -76,6 +84,14 @@ enum warpspan_join {
 	WARPSPAN_JOIN_AMBIGUOUS, /* several calls fit */
 };
 
+/* Whose a launch is. Grids of the early ones may have been running when the session started, those of the late ones
+ * when recording ended: of both, a part may be recorded. */
+enum warpspan_phase {
+	WARPSPAN_OWN,   /* made in the session */
+	WARPSPAN_EARLY, /* before it */
+	WARPSPAN_LATE,  /* after its stop; neither these nor their grids are in the model, but for their number */
+};
+
 struct warpspan_grid {
 	uint32_t kernel;  /* index */
 	uint32_t device;  /* index */
@@ -85,6 +101,7 @@ struct warpspan_grid {
 	uint32_t call; /* index into calls: the graph launch that launched it; NONE */
 	enum warpspan_match match;
 	enum warpspan_join join;
+	enum warpspan_phase phase; /* of its launch; OWN where that is not certain */
 	uint32_t grid[3], threads[3], cluster[3];
 	uint64_t start_ns, end_ns; /* first open; last close, or the latest time seen on the device where n_open > 0 */
 	uint32_t n_warps;          /* segments */
@@ -204,8 +221,14 @@ struct warpspan_model {
 	char *rank, *launcher; /* what started several processes, and which this is; never NULL, "": nothing did */
 	uint32_t world;        /* how many there are; 0: not known */
 	uint32_t pid, session;
+	char *started_by, *stopped_by; /* "signal RTMIN+7"; never NULL, "": not known */
+	uint32_t started_in_thread, stopped_in_thread;
 	uint64_t start_realtime_ns, start_monotonic_ns;
-	uint64_t arena_bytes; /* of each of the two */
+	uint64_t stop_monotonic_ns; /* 0: not known, or still to come */
+	bool quiet;                 /* at the stop all kernels launched before had ended, as far as is known */
+	uint64_t n_late_launches;   /* made after the stop; left out */
+	uint64_t n_late_warps;      /* that they left */
+	uint64_t arena_bytes;       /* of each of the two */
 	uint32_t words_asked, words_least, words_enough, words_most;
 	bool complete; /* the writer closed the file */
 
@@ -213,7 +236,8 @@ struct warpspan_model {
 	uint32_t n_devices;
 	struct warpspan_kernel *kernels;
 	uint32_t n_kernels;
-	struct warpspan_launch *launches; /* the host's log, by number */
+	struct warpspan_launch
+		*launches; /* the host's log, by number; of those before the session only what left grids */
 	uint32_t n_launches;
 	struct warpspan_hook *hooks; /* by number */
 	uint32_t n_hooks;
@@ -223,6 +247,8 @@ struct warpspan_model {
 	uint32_t n_host_threads;
 	struct warpspan_host_slice *host_slices; /* launches and calls, by thread, begin; outer before inner */
 	uint32_t n_host_slices;
+	struct warpspan_host_mark *host_marks; /* by thread, time */
+	uint32_t n_host_marks;
 	struct warpspan_grid *grids; /* by start_ns */
 	uint32_t n_grids;
 	struct warpspan_track *tracks; /* by grid, SM, block, warp, repeat */

@@ -120,9 +120,15 @@ uint64_t out_axis_start(const struct out_axis *axis)
 		start = first < start ? first : start;
 	}
 	for (uint32_t i = 0; i < axis->n_host_threads; i++) {
-		const uint32_t slice = model->host_threads[i].first_slice;
-		const uint64_t at = out_axis_of_host(axis, model->host_slices[slice].begin_ns);
-		start = at < start ? at : start;
+		const struct warpspan_host_thread *thread = &model->host_threads[i];
+		uint64_t first = UINT64_MAX;
+
+		if (thread->n_slices)
+			first = model->host_slices[thread->first_slice].begin_ns;
+		if (thread->n_marks && model->host_marks[thread->first_mark].time_ns < first)
+			first = model->host_marks[thread->first_mark].time_ns;
+		first = out_axis_of_host(axis, first);
+		start = first < start ? first : start;
 	}
 	return start == UINT64_MAX ? model->start_realtime_ns : start;
 }

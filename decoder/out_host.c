@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COMMAND_COLUMNS 60u /* of a command in the name of its track */
-#define N_KINDS         8u  /* keys kept for calls whose entry point is not known */
+#define COMMAND_COLUMNS 60u  /* of a command in the name of its track */
+#define MARK_COLUMNS    250u /* of a mark's text */
+#define N_KINDS         8u   /* keys kept for calls whose entry point is not known */
 
 /* Where the calls stand behind the launches in `first`. */
 static uint32_t place_of(const struct warpspan_model *model, uint32_t launch, uint32_t call)
@@ -128,6 +129,7 @@ void out_host_arguments(const struct out_host *host, const struct warpspan_host_
 		ret_arguments->context = launch->context;
 		ret_arguments->result = launch->result;
 		ret_arguments->api = host_launch_api(launch);
+		ret_arguments->early = *model->started_by && launch->begin_ns < model->start_monotonic_ns;
 		return;
 	}
 	const struct warpspan_host_call *call = &model->calls[slice->call];
@@ -138,6 +140,13 @@ void out_host_arguments(const struct out_host *host, const struct warpspan_host_
 	ret_arguments->has_bytes = call->kind == WARPSPAN_HOST_COPY;
 	ret_arguments->has_graph = call->kind == WARPSPAN_HOST_GRAPH_LAUNCH;
 	ret_arguments->amount = call->amount;
+}
+
+char *out_mark_text(const struct warpspan_host_mark *mark, char text[OUT_KERNEL_BYTES])
+{
+	if (*mark->text == '\0')
+		return strcpy(text, "mark");
+	return text_elide(text, OUT_KERNEL_BYTES, mark->text, MARK_COLUMNS);
 }
 
 char *out_process_name(const struct warpspan_model *model, char name[OUT_NAME_BYTES])

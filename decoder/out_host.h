@@ -36,6 +36,12 @@ const uint32_t *out_host_arrows(const struct out_host *host, const struct warpsp
 char *out_process_name(const struct warpspan_model *model, char name[OUT_NAME_BYTES]);
 char *out_thread_name(const struct warpspan_model *model, uint32_t thread, char name[OUT_NAME_BYTES]);
 
+/* What both timelines say of launches made before the session. */
+#define OUT_EARLY "before the session"
+
+/* The text of a mark, its middle left out when it is very long; "mark" where it is empty. */
+char *out_mark_text(const struct warpspan_host_mark *mark, char text[OUT_KERNEL_BYTES]);
+
 /* The arguments of a slice. */
 struct out_host_arguments {
 	uint64_t number, stream;
@@ -44,6 +50,7 @@ struct out_host_arguments {
 	const char *api;           /* of a launch; NULL: the slice's name says it */
 	bool has_bytes, has_graph; /* `amount` is the bytes of a copy, or the handle of a graph */
 	uint64_t amount;
+	bool early;       /* a launch made before the session */
 	uint32_t n_grids; /* it launched, as far as they are known */
 };
 void out_host_arguments(const struct out_host *host, const struct warpspan_host_slice *slice,

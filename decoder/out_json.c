@@ -378,6 +378,8 @@ static void put_launch_slice(struct writer *writer, uint32_t index, uint64_t pid
 		at += snprintf(at, TAIL_BYTES, ",\"launch\":%" PRIu64 ",\"stream\":%" PRIu64, host->number,
 			       host->stream);
 	}
+	if (grid->phase == WARPSPAN_EARLY)
+		at = put_text(at, ",\"launched\":\"" OUT_EARLY "\"");
 	at += snprintf(at, TAIL_BYTES,
 		       ",\"warps\":%" PRIu32 ",\"records\":%" PRIu64 ",\"lost\":%" PRIu64 "},\"ph\":\"X\"",
 		       grid->n_warps, grid->n_records, grid->n_lost);
@@ -434,6 +436,8 @@ static void put_host_slice(struct writer *writer, const struct warpspan_host_sli
 			       arguments.n_grids);
 	if (arguments.api)
 		at += snprintf(at, TAIL_BYTES, ",\"api\":\"%s\"", arguments.api);
+	if (arguments.early)
+		at = put_text(at, ",\"launched\":\"" OUT_EARLY "\"");
 	if (slice->open)
 		at += snprintf(at, TAIL_BYTES, ",\"end\":\"%s\"", slice_end_word(WARPSPAN_END_OPEN));
 	at = put_text(at, "},\"ph\":\"X\"");
@@ -442,6 +446,20 @@ static void put_host_slice(struct writer *writer, const struct warpspan_host_sli
 	const uint32_t *grids = out_host_arrows(&writer->host, slice, &n_arrows);
 	for (uint32_t i = 0; i < n_arrows; i++)
 		put_arrow(writer, "s", grids[i], start_ns, pid, tid);
+}
+
+static void put_host_mark(struct writer *writer, const struct warpspan_host_mark *mark, uint64_t pid, uint64_t tid)
+{
+	char text[OUT_KERNEL_BYTES], escaped[2 * OUT_KERNEL_BYTES];
+	char *start, *at = begin_event(writer, &start);
+
+	if (!at)
+		return;
+	at = put_text(at, "{\"name\":\"");
+	at = put_text(at, escape(escaped, out_mark_text(mark, text)));
+	at = put_text(at, "\",\"cat\":\"mark\",\"ph\":\"i\",\"s\":\"t\",\"ts\":");
+	at = put_us(at, out_axis_of_host(&writer->axis, mark->time_ns) - writer->base_ns);
+	end_event(writer, start, put_ids(at, pid, tid));
 }
 
 static void put_host(struct writer *writer, uint64_t *tid)
@@ -458,6 +476,8 @@ static void put_host(struct writer *writer, uint64_t *tid)
 		put_name_and_order(writer, "thread", pid, *tid, out_thread_name(model, i, name), i);
 		for (uint32_t k = thread->first_slice; k < thread->first_slice + thread->n_slices; k++)
 			put_host_slice(writer, &model->host_slices[k], pid, *tid);
+		for (uint32_t k = thread->first_mark; k < thread->first_mark + thread->n_marks; k++)
+			put_host_mark(writer, &model->host_marks[k], pid, *tid);
 	}
 }
 

@@ -109,7 +109,8 @@ enum { REALTIME = 1, MONOTONIC = 3, BOOTTIME = 6, STEPS = 64 };
 	X(BYTES, "bytes")     \
 	X(GRAPH, "graph")     \
 	X(GRIDS, "grids")     \
-	X(API, "api")
+	X(API, "api")         \
+	X(LAUNCHED, "launched")
 
 enum {
 	ARGUMENT_NONE,
@@ -502,6 +503,8 @@ static void put_launch(struct writer *writer, uint32_t index)
 		put_argument_uint(&event, ARGUMENT_LAUNCH, ANNOTATION_UINT, model->launches[grid->host].number);
 		put_argument_uint(&event, ARGUMENT_STREAM, ANNOTATION_UINT, model->launches[grid->host].stream);
 	}
+	if (grid->phase == WARPSPAN_EARLY)
+		put_argument_text(&event, ARGUMENT_LAUNCHED, OUT_EARLY);
 	put_argument_uint(&event, ARGUMENT_WARPS, ANNOTATION_UINT, grid->n_warps);
 	put_argument_uint(&event, ARGUMENT_RECORDS, ANNOTATION_UINT, grid->n_records);
 	put_argument_uint(&event, ARGUMENT_LOST, ANNOTATION_UINT, grid->n_lost);
@@ -596,6 +599,8 @@ static void put_call(struct writer *writer, const struct warpspan_host_slice *sl
 		put_argument_uint(&event, ARGUMENT_GRAPH, ANNOTATION_UINT, arguments.amount);
 		put_argument_uint(&event, ARGUMENT_GRIDS, ANNOTATION_UINT, arguments.n_grids);
 	}
+	if (arguments.early)
+		put_argument_text(&event, ARGUMENT_LAUNCHED, OUT_EARLY);
 	if (arguments.api)
 		put_argument_text(&event, ARGUMENT_API, arguments.api);
 	if (slice->open)
@@ -617,6 +622,19 @@ static void put_return(struct writer *writer, const struct warpspan_host_slice *
 	put_edge(writer, out_axis_of_host(&writer->axis, slice->end_ns), &event);
 }
 
+static void put_host_mark(struct writer *writer, const struct warpspan_host_mark *mark)
+{
+	uint8_t memory[PACKET_BYTES / 2];
+	char text[OUT_KERNEL_BYTES];
+	struct proto event;
+
+	proto_init(&event, memory, sizeof(memory));
+	proto_put_uint(&event, EVENT_TYPE, TYPE_INSTANT);
+	proto_put_uint(&event, EVENT_TRACK, track_uuid(writer, LEVEL_THREAD, mark->thread));
+	proto_put_text(&event, EVENT_NAME, out_mark_text(mark, text));
+	put_edge(writer, out_axis_of_host(&writer->axis, mark->time_ns), &event);
+}
+
 static void put_thread(struct writer *writer, const struct warpspan_host_thread *thread)
 {
 	const struct warpspan_host_slice *open[HOST_DEPTH_MAX + 1];
@@ -633,6 +651,9 @@ static void put_thread(struct writer *writer, const struct warpspan_host_thread 
 	}
 	while (n_open > 0)
 		put_return(writer, open[--n_open]);
+	/* the reader sorts by time */
+	for (uint32_t i = thread->first_mark; i < thread->first_mark + thread->n_marks; i++)
+		put_host_mark(writer, &writer->model->host_marks[i]);
 }
 
 /* --- warps ------------------------------------------------------------------------------------ */

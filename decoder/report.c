@@ -39,9 +39,38 @@ static const char *numbered(const struct warpspan_model *model, const char *word
 	return label;
 }
 
+/* "2026-11-30 12:03:04 UTC"; "" for a time that is no date. */
+static const char *date_text(uint64_t realtime_ns, char text[64])
+{
+	const time_t seconds = (time_t)(realtime_ns / 1000000000u);
+	struct tm date;
+
+	if (realtime_ns <= REALTIME_YEAR || gmtime_r(&seconds, &date) == NULL ||
+	    strftime(text, 64, "%Y-%m-%d %H:%M:%S UTC", &date) == 0)
+		text[0] = '\0';
+	return text;
+}
+
+void report_session_text(const struct warpspan_model *model, char *text, size_t bytes)
+{
+	char clean[256], date[64], duration[TEXT_NUMBER_BYTES];
+	int n;
+
+	date_text(model->start_realtime_ns, date);
+	n = snprintf(text, bytes, "%" PRIu32 ", started by %s%s%s in thread %" PRIu32, model->session,
+		     text_clean(clean, sizeof(clean), model->started_by), *date ? " at " : "", date,
+		     model->started_in_thread);
+	if (model->stop_monotonic_ns == 0 || n < 0 || (size_t)n >= bytes)
+		return;
+	text_duration(duration, (double)(model->stop_monotonic_ns - model->start_monotonic_ns));
+	snprintf(text + n, bytes - (size_t)n, ", stopped by %s in thread %" PRIu32 " after %s",
+		 text_clean(clean, sizeof(clean), *model->stopped_by ? model->stopped_by : "an unknown hand"),
+		 model->stopped_in_thread, duration);
+}
+
 static void print_session(const struct warpspan_model *model, FILE *out, unsigned columns)
 {
-	char line[LINE_BYTES], clean[LINE_BYTES / 2], rank[TEXT_RANK_BYTES];
+	char line[LINE_BYTES], clean[LINE_BYTES / 2], rank[TEXT_RANK_BYTES], date[64];
 	int n;
 
 	header_line(out, columns, "command", *model->command ? text_clean(clean, sizeof(clean), model->command) : "-");
@@ -50,16 +79,16 @@ static void print_session(const struct warpspan_model *model, FILE *out, unsigne
 	if (*model->rank)
 		n += snprintf(line + n, sizeof(line) - (size_t)n, ", %s",
 			      text_rank(rank, model->rank, model->world, model->launcher));
-	n += snprintf(line + n, sizeof(line) - (size_t)n, ", session %" PRIu32, model->session);
-	if (model->start_realtime_ns > REALTIME_YEAR) {
-		const time_t seconds = (time_t)(model->start_realtime_ns / 1000000000u);
-		struct tm date;
-		char when[64];
-
-		if (gmtime_r(&seconds, &date) && strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC", &date) > 0)
-			snprintf(line + n, sizeof(line) - (size_t)n, ", %s", when);
+	if (*model->started_by == '\0') {
+		date_text(model->start_realtime_ns, date);
+		snprintf(line + n, sizeof(line) - (size_t)n, ", session %" PRIu32 "%s%s", model->session,
+			 *date ? ", " : "", date);
 	}
 	header_line(out, columns, "process", line);
+	if (*model->started_by == '\0')
+		return;
+	report_session_text(model, line, sizeof(line));
+	header_line(out, columns, "session", line);
 }
 
 static void print_devices(const struct warpspan_model *model, FILE *out, unsigned columns)
@@ -177,8 +206,12 @@ static void print_kernel_header(const struct warpspan_model *model, const struct
 	n = model->n_devices > 1
 		    ? snprintf(line, sizeof(line), "device %" PRIu32 ": ", model->devices[first->device].ordinal)
 		    : 0;
-	n += snprintf(line + n, sizeof(line) - (size_t)n, "%s launch%s, ", text_count(count, numbers->n_launches),
+	n += snprintf(line + n, sizeof(line) - (size_t)n, "%s launch%s", text_count(count, numbers->n_launches),
 		      numbers->n_launches == 1 ? "" : "es");
+	if (numbers->n_early)
+		n += snprintf(line + n, sizeof(line) - (size_t)n, " (%s launched before the session)",
+			      numbers->n_early == numbers->n_launches ? "all" : text_count(count, numbers->n_early));
+	n += snprintf(line + n, sizeof(line) - (size_t)n, ", ");
 	text_dimensions(grid, first->grid);
 	text_dimensions(threads, first->threads);
 	n += snprintf(line + n, sizeof(line) - (size_t)n, "grid %s, block %s%s, ", grid, threads,

@@ -33,6 +33,9 @@ bool failures_notes(const struct warpspan_model *model, const struct warpspan_st
 /* One line with the gist of the above, "" when all is well. */
 void failures_line(const struct warpspan_model *model, char *text, size_t bytes);
 
+/* "2, started by signal RTMIN+7 at 2026-11-30 12:03:04 UTC in thread 4711, stopped by ...", where that is known. */
+void report_session_text(const struct warpspan_model *model, char *text, size_t bytes);
+
 /* X(NAME, word, noun, rest): what ails unpaired records; the word for JSON, for people "3 <noun>s <rest>". */
 #define WARPSPAN_UNPAIRED_CAUSES(X)                                                          \
 	X(LOST, "end_lost", "begin", "whose end was lost for want of room")                  \

@@ -105,6 +105,19 @@ static const char *kernel_name(const struct builder *builder, uint32_t kernel)
 
 /* --- parts ------------------------------------------------------------------------------------ */
 
+/* Who did it; null where that is not known. */
+static void add_origin(struct builder *builder, cJSON *parent, const char *key, const char *thread_key, const char *who,
+		       uint32_t thread)
+{
+	if (*who == '\0') {
+		add(builder, parent, key, cJSON_CreateNull());
+		add(builder, parent, thread_key, cJSON_CreateNull());
+		return;
+	}
+	add_text(builder, parent, key, who);
+	add_count(builder, parent, thread_key, thread);
+}
+
 static void add_session(struct builder *builder, cJSON *root)
 {
 	const struct warpspan_model *model = builder->model;
@@ -121,6 +134,15 @@ static void add_session(struct builder *builder, cJSON *root)
 	add_count(builder, session, "pid", model->pid);
 	add_count(builder, session, "session", model->session);
 	add_digits(builder, session, "start_realtime_ns", model->start_realtime_ns);
+	add_origin(builder, session, "started_by", "started_in_thread", model->started_by, model->started_in_thread);
+	add_origin(builder, session, "stopped_by", "stopped_in_thread", model->stopped_by, model->stopped_in_thread);
+	if (model->stop_monotonic_ns != 0)
+		add_count(builder, session, "duration_ns", model->stop_monotonic_ns - model->start_monotonic_ns);
+	else
+		add(builder, session, "duration_ns", cJSON_CreateNull());
+	add_bool(builder, session, "quiet", model->quiet);
+	add_count(builder, session, "late_launches", model->n_late_launches);
+	add_count(builder, session, "late_warps", model->n_late_warps);
 	add_count(builder, session, "buffer_bytes", 2 * model->arena_bytes);
 	add_count(builder, session, "events_per_warp", model->words_asked);
 	add_count(builder, session, "warps", model->n_segments);
@@ -263,6 +285,7 @@ static void add_launches(struct builder *builder, cJSON *root)
 		add_count(builder, launch, "grid_id", grid->grid_id);
 		add_text(builder, launch, "told_apart_by", match_word(grid->match));
 		add_text(builder, launch, "joined_by", join_word(grid->join));
+		add_bool(builder, launch, "before_session", grid->phase == WARPSPAN_EARLY);
 		if (grid->call != WARPSPAN_NONE)
 			add_count(builder, launch, "graph_launch", model->calls[grid->call].number);
 		if (grid->host == WARPSPAN_NONE) {
@@ -459,6 +482,22 @@ static void add_host_calls(struct builder *builder, cJSON *root)
 	host_stats_finish(&stats);
 }
 
+/* Texts the program put on its timeline. */
+static void add_host_marks(struct builder *builder, cJSON *root)
+{
+	const struct warpspan_model *model = builder->model;
+	cJSON *marks = add_array(builder, root, "marks");
+
+	for (uint32_t i = 0; i < model->n_host_marks; i++) {
+		const struct warpspan_host_mark *mark = &model->host_marks[i];
+		cJSON *object = add_object(builder, marks, NULL);
+
+		add_text(builder, object, "text", mark->text);
+		add_count(builder, object, "thread", model->host_threads[mark->thread].id);
+		add_digits(builder, object, "realtime_ns", realtime_of(model, mark->time_ns));
+	}
+}
+
 static void add_damage(struct builder *builder, cJSON *root)
 {
 	const struct warpspan_model *model = builder->model;
@@ -496,6 +535,7 @@ int warpspan_report_json(const struct warpspan_model *model, FILE *out)
 	add_regions(&builder, root);
 	add_values(&builder, root);
 	add_host_calls(&builder, root);
+	add_host_marks(&builder, root);
 	add_lost(&builder, root);
 	add_unpaired(&builder, root);
 	add_damage(&builder, root);

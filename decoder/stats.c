@@ -447,6 +447,7 @@ static void add_grid(struct kernel_stats *kernel, const struct warpspan_model *m
 	kernel->n_open += grid->n_open;
 	kernel->n_records += grid->n_records;
 	kernel->n_lost += grid->n_lost;
+	kernel->n_early += grid->phase == WARPSPAN_EARLY;
 	kernel->n_ambiguous += grid->join == WARPSPAN_JOIN_AMBIGUOUS;
 	kernel->n_host_unknown +=
 		grid->host == WARPSPAN_NONE && grid->call == WARPSPAN_NONE && grid->join != WARPSPAN_JOIN_AMBIGUOUS;

@@ -31,6 +31,7 @@ struct region_stats {
 
 struct kernel_stats {
 	uint64_t n_launches; /* grids seen */
+	uint64_t n_early;    /* of launches made before the session */
 	uint64_t n_warps, n_open, n_records, n_lost;
 	uint32_t n_sms; /* told apart by device and number */
 	uint32_t first_grid;

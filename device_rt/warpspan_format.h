@@ -268,7 +268,12 @@ WARPSPAN_ASSERT(sizeof(struct warpspan_file_header) == 32);
  *             "module", "kernel", "hook" ({"number", "name"}: an entry point that host calls refer to),
  *             "graph" ({"exec", "since_ns", "certain", "kernels": [[module, kernel, grid x, y, z, threads x, y, z,
  *             how many], ...]}: what launches of the executable make from then on; "exec" 0: nothing is known of any),
- *             "counters" (cumulative: the last one holds). 64-bit numbers are decimal strings.
+ *             "stop" (when the session was stopped, by whom, and whether the device was "quiet": all that was launched
+ *             before had ended), "mark" ({"monotonic_ns", "thread", "text"}: the program's own words on its timeline),
+ *             "counters" (cumulative: the last one holds). 64-bit numbers are decimal strings. Launches that began
+ *             before the session's "start_monotonic_ns" are logged because their grids may still have run then, those
+ *             that began at the stop's "monotonic_ns" or later because they may have got in before recording ended:
+ *             either may have left a grid, a part of one, or none. This holds where "session" has "started_by".
  *   SITES     struct warpspan_stored_site, each followed by its text, padded to a multiple of 8
  *   LAUNCHES  struct warpspan_launch, as many as fit the payload
  *   SEGMENTS  struct warpspan_stored_segment, each followed by stored_words words

@@ -4,6 +4,7 @@
  */
 #include "capture.h"
 #include "command.h"
+#include "report.h"
 #include "text.h"
 
 #include <cjson/cJSON.h>
@@ -18,8 +19,13 @@ static void print_session(const struct warpspan_model *model)
 	printf("written   by warpspan %s, %s\n", text_clean(text, 64, model->version),
 	       model->complete ? "complete" : "not closed (still being written, or cut short)");
 	printf("command   %s\n", text_clean(text, sizeof(text), model->command));
-	printf("process   %" PRIu32 " on %s, session %" PRIu32 "%s%s\n", model->pid, text_clean(text, 256, model->host),
-	       model->session, *model->rank ? ", " : "", text_rank(rank, model->rank, model->world, model->launcher));
+	printf("process   %" PRIu32 " on %s%s%s\n", model->pid, text_clean(text, 256, model->host),
+	       *model->rank ? ", " : "", text_rank(rank, model->rank, model->world, model->launcher));
+	if (*model->started_by)
+		report_session_text(model, text, sizeof(text));
+	else
+		snprintf(text, sizeof(text), "%" PRIu32, model->session);
+	printf("session   %s\n", text);
 	printf("buffer    2 x %s; %s%" PRIu32 " events a warp\n", text_bytes(size, model->arena_bytes),
 	       model->words_asked ? "" : "derived, at most ",
 	       model->words_asked ? model->words_asked : model->words_most);
@@ -56,6 +62,11 @@ static void print_counts(const struct warpspan_model *model)
 
 	printf("launches  %s in the host's log, %s seen on the device\n", text_count(a, model->n_launches),
 	       text_count(b, model->n_grids));
+	if (model->n_host_marks)
+		printf("marks     %s\n", text_count(a, model->n_host_marks));
+	if (model->n_late_launches || model->n_late_warps)
+		printf("late      %s launched after the stop, with %s: left out\n",
+		       text_count(a, model->n_late_launches), text_counted(b, model->n_late_warps, "warp"));
 	printf("segments  %s\n", text_count(a, model->n_segments));
 	printf("records   %s decoded, %s lost\n", text_count(a, model->n_records),
 	       text_count(b, model->n_lost_records));

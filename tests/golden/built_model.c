@@ -43,6 +43,8 @@ struct warpspan_model *built_create(const char *command)
 	model->host = copy("node17");
 	model->rank = copy("");
 	model->launcher = copy("");
+	model->started_by = copy("");
+	model->stopped_by = copy("");
 	model->command = copy(command);
 	model->pid = 4242;
 	model->session = 1;
@@ -187,6 +189,7 @@ void built_host(struct warpspan_model *model)
 
 	host.calls.items = model->calls;
 	host.calls.n = host.calls.room = model->n_calls;
+	host_sort(&host);
 	if (host_arrange(&host, model->launches, model->n_launches) != WARPSPAN_OK)
 		abort();
 	model->host_slices = host.slices.items;

@@ -89,6 +89,7 @@ static const char *grids_fault(const struct warpspan_model *model)
 		DEMAND(grid->call == WARPSPAN_NONE || (grid->call < model->n_calls && grid->host == WARPSPAN_NONE));
 		DEMAND(g == 0 || grid->start_ns >= grid[-1].start_ns);
 		DEMAND(grid->end_ns >= grid->start_ns);
+		DEMAND(grid->phase == WARPSPAN_OWN || grid->phase == WARPSPAN_EARLY);
 		DEMAND(grid->first_track == next_track && grid->n_tracks > 0);
 		next_track += grid->n_tracks;
 		n_warps += grid->n_warps;
@@ -103,13 +104,19 @@ static const char *grids_fault(const struct warpspan_model *model)
 /* Each launch and call is one slice, and those of a thread nest. `open` has room for any depth. */
 static const char *host_fault(const struct warpspan_model *model, const struct warpspan_host_slice **open)
 {
-	uint32_t next = 0;
+	uint32_t next = 0, next_mark = 0;
 	uint64_t sum = 0;
 	DEMAND(model->n_host_slices == model->n_launches + model->n_calls);
 	for (uint32_t t = 0; t < model->n_host_threads; t++) {
 		const struct warpspan_host_thread *thread = &model->host_threads[t];
 		DEMAND(t == 0 || thread->id > thread[-1].id);
-		DEMAND(thread->first_slice == next && thread->n_slices > 0);
+		DEMAND(thread->first_slice == next && thread->first_mark == next_mark);
+		DEMAND(thread->n_slices > 0 || thread->n_marks > 0);
+		for (uint32_t i = next_mark; i < next_mark + thread->n_marks; i++)
+			DEMAND(i < model->n_host_marks && model->host_marks[i].thread == t &&
+			       model->host_marks[i].text != NULL &&
+			       (i == next_mark || model->host_marks[i].time_ns >= model->host_marks[i - 1].time_ns));
+		next_mark += thread->n_marks;
 		next += thread->n_slices;
 		DEMAND(next <= model->n_host_slices);
 		for (uint32_t i = thread->first_slice; i < next; i++) {
@@ -126,7 +133,7 @@ static const char *host_fault(const struct warpspan_model *model, const struct w
 			open[slice->depth] = slice;
 		}
 	}
-	DEMAND(next == model->n_host_slices);
+	DEMAND(next == model->n_host_slices && next_mark == model->n_host_marks);
 	DEMAND(sum == (uint64_t)next * (next - (next > 0)) / 2);
 	for (uint32_t i = 1; i < model->n_calls; i++)
 		DEMAND(model->calls[i].number >= model->calls[i - 1].number);
@@ -182,6 +189,7 @@ static const char *sums_fault(const struct warpspan_model *model)
 
 const char *model_fault(const struct warpspan_model *model)
 {
+	DEMAND(model->started_by != NULL && model->stopped_by != NULL);
 	DEMAND(model->version != NULL && model->host != NULL && model->rank != NULL && model->launcher != NULL &&
 	       model->command != NULL);
 	for (uint32_t i = 0; i < model->n_devices; i++)
