@@ -646,8 +646,14 @@ void streams_abandon(void)
 	struct timespec until;
 
 	clock_gettime(CLOCK_REALTIME, &until);
+	/* exit() may have been called by a signal handler that interrupted a call of ours: then it is held for good,
+	 * and whoever waits for it does so no longer than the process lives. */
+	until.tv_nsec += 100000000;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	if (pthread_mutex_timedlock(&stream_lock, &until) != 0)
+		return;
 	until.tv_sec += 1;
-	pthread_mutex_lock(&stream_lock);
 	pthread_cond_broadcast(&op_done);
 	while (n_running) {
 		if (pthread_cond_timedwait(&op_done, &stream_lock, &until) == ETIMEDOUT)
