@@ -147,9 +147,10 @@ static void answer_status(struct answer *answer)
 	cJSON *counters = cJSON_AddObjectToObject(answer->json, "counters");
 	cJSON *kernels = cJSON_AddArrayToObject(answer->json, "kernels");
 	struct warpspan_status status;
-	char digits[24];
+	char digits[24], path[WARPSPAN_TEXT_BYTES];
 
 	warpspan_session_status(&status);
+	warpspan_output_copy_path(&path);
 	put_text(answer, "phase", warpspan_phase_text(status.phase));
 	put_number(answer, "session", status.number);
 	if (status.number != 0) {
@@ -159,7 +160,7 @@ static void answer_status(struct answer *answer)
 		put_text(answer, "started_realtime_ns", digits);
 	}
 	if (status.phase == WARPSPAN_PHASE_ACTIVE || status.phase == WARPSPAN_PHASE_DRAINING)
-		put_text(answer, "path", warpspan_output_path());
+		put_text(answer, "path", path);
 	for (unsigned i = 0; i < WARPSPAN_N_COUNTERS && counters != NULL; i++)
 		if (warpspan_counted((enum warpspan_counter)i) != 0)
 			(void)cJSON_AddNumberToObject(counters, warpspan_counter_name((enum warpspan_counter)i),

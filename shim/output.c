@@ -10,6 +10,7 @@
 #include <cJSON.h>
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,9 @@
 #define MOST_ATTEMPTS 1000u
 
 static struct warpspan_writer *writer;
+/* Written by the thread whose turn it is, under the lock; others read it under the lock. */
 static char path[WARPSPAN_TEXT_BYTES];
+static pthread_mutex_t path_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool failed;
 static bool elsewhere; /* it was moved already */
 /* The session's own writer while a copy is written to; else NULL. */
@@ -134,12 +137,13 @@ bool warpspan_output_expand(const char *template, unsigned session, char (*ret_p
 /* Characters of a path that a sentence has room for. */
 #define SHOWN 400
 
-static void tell_cannot_create(const struct warpspan_error *error, char (*ret_reason)[WARPSPAN_REASON_BYTES])
+static void tell_cannot_create(const char *refused, const struct warpspan_error *error,
+			       char (*ret_reason)[WARPSPAN_REASON_BYTES])
 {
 	char directory[WARPSPAN_TEXT_BYTES];
 	char *slash;
 
-	memcpy(directory, path, sizeof(directory));
+	(void)snprintf(directory, sizeof(directory), "%s", refused);
 	slash = strrchr(directory, '/');
 	if (slash != NULL)
 		*slash = '\0';
@@ -147,11 +151,11 @@ static void tell_cannot_create(const struct warpspan_error *error, char (*ret_re
 		(void)snprintf(
 			*ret_reason, sizeof(*ret_reason),
 			"cannot write '%.*s': the directory '%.*s' does not exist; create it or set WARPSPAN_OUT",
-			SHOWN, path, SHOWN, directory);
+			SHOWN, refused, SHOWN, directory);
 	else
 		(void)snprintf(*ret_reason, sizeof(*ret_reason),
-			       "cannot write '%.*s': %s; set WARPSPAN_OUT to a directory you may write to", SHOWN, path,
-			       error->system_errno != 0 ? strerror(error->system_errno) : error->text);
+			       "cannot write '%.*s': %s; set WARPSPAN_OUT to a directory you may write to", SHOWN,
+			       refused, error->system_errno != 0 ? strerror(error->system_errno) : error->text);
 }
 
 uint64_t warpspan_output_progress(void)
@@ -162,6 +166,20 @@ uint64_t warpspan_output_progress(void)
 const char *warpspan_output_path(void)
 {
 	return path;
+}
+
+void warpspan_output_copy_path(char (*ret_path)[WARPSPAN_TEXT_BYTES])
+{
+	pthread_mutex_lock(&path_lock);
+	memcpy(*ret_path, path, sizeof(*ret_path));
+	pthread_mutex_unlock(&path_lock);
+}
+
+static void set_path(const char *to)
+{
+	pthread_mutex_lock(&path_lock);
+	(void)snprintf(path, sizeof(path), "%s", to);
+	pthread_mutex_unlock(&path_lock);
 }
 
 bool warpspan_output_failed(void)
@@ -206,7 +224,7 @@ static int copy_writer(const char *to, struct warpspan_writer **ret_writer, stru
 
 bool warpspan_output_create(const char *template, unsigned session, char (*ret_reason)[WARPSPAN_REASON_BYTES])
 {
-	char base[WARPSPAN_TEXT_BYTES];
+	char base[WARPSPAN_TEXT_BYTES], created[WARPSPAN_TEXT_BYTES] = "";
 	const char *reason = "";
 	struct warpspan_error error = { 0 };
 
@@ -216,11 +234,12 @@ bool warpspan_output_create(const char *template, unsigned session, char (*ret_r
 	}
 	failed = elsewhere = false;
 	n_snapshots = 0;
-	if (create_beside(base, warpspan_writer_create, &writer, &path, &error))
-		return true;
-	tell_cannot_create(&error, ret_reason);
-	path[0] = '\0';
-	return false;
+	if (!create_beside(base, warpspan_writer_create, &writer, &created, &error)) {
+		tell_cannot_create(created, &error, ret_reason);
+		created[0] = '\0';
+	}
+	set_path(created);
+	return created[0] != '\0';
 }
 
 /* The capture cannot be written where it is: what it has so far is copied to where there may be room, and it goes on
@@ -245,7 +264,7 @@ static bool move_elsewhere(const char *why)
 	writer = moved;
 	elsewhere = true;
 	warpspan_error("%s: the capture goes on in '%s', which has all of it", why, to);
-	memcpy(path, to, sizeof(path));
+	set_path(to);
 	return true;
 }
 

@@ -30,6 +30,8 @@ uint64_t warpspan_output_progress(void);
 
 /* The path of the capture; "" before there is one. */
 const char *warpspan_output_path(void);
+/* The same; any thread. */
+void warpspan_output_copy_path(char (*ret_path)[WARPSPAN_TEXT_BYTES]);
 
 /* Append a chunk. True: it is in the file. A capture that cannot be written where it is goes on in the folder for
  * temporary files, which is said. Where that fails, too, that is said; from then on nothing is written, and

@@ -566,13 +566,15 @@ static void say_never_started(void)
 
 static void finish(void)
 {
+	char path[WARPSPAN_TEXT_BYTES];
 	unsigned number;
 	bool good;
 
 	warpspan_control_stop();
 	if (!close_sessions(&number)) {
+		warpspan_output_copy_path(&path);
 		warpspan_error("the driver does not answer: '%s' is incomplete; `warpspan report` shows what it has",
-			       warpspan_output_path());
+			       path);
 		atomic_store_explicit(&warpspan_off, true, memory_order_relaxed);
 		return;
 	}
