@@ -2,14 +2,13 @@
  *
  * race_launch.c - the launch path under the thread sanitizer: 16 threads launch kernels of many modules in every way,
  * wait, copy, make, change and launch graphs while one unloads modules and captures, on a driver that does nothing.
- * Built of the library's own sources, with lookups of its own in place of loader.c (the sanitizer stands in front of
- * dlsym() itself). A race ends it with the sanitizer's exit status; a lost launch with 1.
+ * Built of the library's own sources, with the lookups of race_lookups.c. A race ends it with the sanitizer's exit
+ * status; a lost launch with 1.
  */
 #include "counters.h"
 #include "cuda_names.h"
-#include "loader.h"
+#include "race_lookups.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -23,48 +22,6 @@
 /* Handles of null_driver.c. */
 #define BARE  2u
 #define FIRST 0x1000u
-
-static void *driver;
-
-void *warpspan_loader_find_in_driver(const char *name)
-{
-	return dlsym(driver, name);
-}
-
-bool warpspan_loader_is_symbol(const void *address, const char *name)
-{
-	return dlsym(driver, name) == address;
-}
-
-void *warpspan_loader_find_driver(const char *name)
-{
-	return dlsym(driver, name);
-}
-
-bool warpspan_loader_stays(const void *address, const char **ret_name)
-{
-	return true;
-}
-
-bool warpspan_loader_keep(const char *name)
-{
-	return true;
-}
-
-bool warpspan_loader_has_driver(void)
-{
-	return true;
-}
-
-bool warpspan_loader_in_front(void)
-{
-	return true;
-}
-
-const char *warpspan_loader_other_hooker(void)
-{
-	return NULL;
-}
 
 static _Atomic unsigned n_recorded;
 
@@ -154,8 +111,7 @@ int main(void)
 	pthread_t threads[N_THREADS], other;
 	uint64_t logged;
 
-	driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
-	if (driver == NULL || cuInit(0) != CUDA_SUCCESS)
+	if (!race_open_driver() || cuInit(0) != CUDA_SUCCESS)
 		return 2;
 	for (unsigned i = 0; i < N_THREADS; i++) {
 		numbers[i] = i;
