@@ -640,15 +640,23 @@ CUresult warpspan_drain_peek(struct warpspan_context *context)
 
 	peeking = true;
 	for (unsigned i = 0; i < WARPSPAN_N_ARENAS && result == CUDA_SUCCESS; i++) {
-		const struct walk walk = {
+		struct walk walk = {
 			.context = context,
 			.arenas = context->arenas,
 			.side = &context->arenas->side[i],
 			.mode = WARPSPAN_DRAIN_CLOSED,
 		};
+		uint64_t used;
 
-		if (walk.side->state != WARPSPAN_ARENA_EMPTY)
+		if (walk.side->state == WARPSPAN_ARENA_EMPTY)
+			continue;
+		/* Drains leave out what was opened while nothing closes. */
+		result = warpspan_arena_look(walk.arenas, walk.side, &used);
+		walk.quiet = walk.side->quiet;
+		if (result == CUDA_SUCCESS)
 			result = settle_pending(&walk);
+		if (result == CUDA_SUCCESS)
+			result = walk_new(&walk, used);
 	}
 	flush(context);
 	peeking = false;
