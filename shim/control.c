@@ -31,6 +31,8 @@
 
 /* How often to look where there is no bell. */
 #define BLIND_MS 100
+/* Requests that wait for their turn; more wait in connect(). */
+#define WAITING 64
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool started; /* under the lock */
@@ -229,7 +231,7 @@ static void accept_request(void)
 	}
 	connection = descriptor_lift(accept4(listening, NULL, NULL, SOCK_CLOEXEC));
 	if (connection >= 0)
-		warpspan_control_serve(connection);
+		warpspan_control_serve(connection, ring);
 }
 
 static void *run(void *unused)
@@ -239,7 +241,7 @@ static void *run(void *unused)
 		const int left_ms = follow_clock();
 		const bool hears = bell_is_ours();
 		struct pollfd waits[2] = { { .fd = hears ? bell : -1, .events = POLLIN },
-					   { .fd = listening, .events = POLLIN } };
+					   { .fd = warpspan_control_has_room() ? listening : -1, .events = POLLIN } };
 		int patience_ms = hears ? left_ms : BLIND_MS;
 
 		if (!hears && left_ms >= 0 && left_ms < BLIND_MS)
@@ -267,7 +269,7 @@ static void listen_for_requests(void)
 	if (fd < 0)
 		return;
 	if (warpspan_control_address(getpid(), &address, &bytes) &&
-	    bind(fd, (const struct sockaddr *)&address, bytes) == 0 && listen(fd, 8) == 0 &&
+	    bind(fd, (const struct sockaddr *)&address, bytes) == 0 && listen(fd, WAITING) == 0 &&
 	    descriptor_identity(fd, &listening_identity)) {
 		listening = fd;
 		return;

@@ -220,21 +220,40 @@ static void talk(int connection)
 
 static _Atomic int n_connections;
 
+struct connection {
+	int fd;
+	void (*when_over)(void);
+};
+
 static void *serve(void *argument)
 {
-	const int connection = (int)(intptr_t)argument;
+	const struct connection connection = *(struct connection *)argument;
 
-	talk(connection);
-	(void)close(connection);
-	(void)atomic_fetch_sub_explicit(&n_connections, 1, memory_order_relaxed);
+	free(argument);
+	talk(connection.fd);
+	(void)close(connection.fd);
+	/* Release: whoever is told finds room. */
+	(void)atomic_fetch_sub_explicit(&n_connections, 1, memory_order_release);
+	connection.when_over();
 	return NULL;
 }
 
-void warpspan_control_serve(int connection)
+bool warpspan_control_has_room(void)
 {
-	if (atomic_fetch_add_explicit(&n_connections, 1, memory_order_relaxed) < MOST_CONNECTIONS &&
-	    warpspan_thread_start("warpspan-ask", serve, (void *)(intptr_t)connection, NULL))
-		return;
+	return atomic_load_explicit(&n_connections, memory_order_acquire) < MOST_CONNECTIONS;
+}
+
+void warpspan_control_serve(int fd, void (*when_over)(void))
+{
+	struct connection *connection = malloc(sizeof(*connection));
+
+	(void)atomic_fetch_add_explicit(&n_connections, 1, memory_order_relaxed);
+	if (connection != NULL) {
+		*connection = (struct connection){ .fd = fd, .when_over = when_over };
+		if (warpspan_thread_start("warpspan-ask", serve, connection, NULL))
+			return;
+	}
+	free(connection);
 	(void)atomic_fetch_sub_explicit(&n_connections, 1, memory_order_relaxed);
-	(void)close(connection);
+	(void)close(fd);
 }

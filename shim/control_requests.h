@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * control_requests.h - answers what other processes ask (control_socket.h).
+ * control_requests.h - answers the requests of `warpspan ctl` (control_socket.h).
  */
 #ifndef WARPSPAN_CONTROL_REQUESTS_H
 #define WARPSPAN_CONTROL_REQUESTS_H
 
-/* Receives one request, acts and answers, on a thread of its own; closes the connection. Does not block. */
-void warpspan_control_serve(int connection);
+#include <stdbool.h>
+
+/* Whether another connection may be served; where not, it waits to be accepted until one is over. */
+bool warpspan_control_has_room(void);
+/* Serves the connection on a thread of its own, which closes it and then calls `when_over`. By the control thread. */
+void warpspan_control_serve(int fd, void (*when_over)(void));
 
 #endif
