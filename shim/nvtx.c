@@ -317,13 +317,14 @@ static void read_wanted(void)
 	warpspan_settings_read(settings, NULL, NULL);
 	wanted = settings->start.mode == WARPSPAN_START_NVTX;
 	memcpy(name, settings->start.range, sizeof(name));
-	free(settings);
 	warpspan_ranges_init(name);
 	if (wanted && !warpspan_loader_in_front()) {
 		wanted = false;
+		warpspan_log_set_level(settings->log); /* nobody else will */
 		warpspan_error("NVTX has loaded the library, but it is not preloaded: nothing is recorded. LD_PRELOAD "
 			       "must name it, too");
 	}
+	free(settings);
 }
 
 static void install_one(const struct warpspan_nvtx_callbacks *callbacks, int module, unsigned place,

@@ -206,6 +206,10 @@ static long other_step(const std::string &name, const std::string &rest)
 		usleep(50000);
 		return warpspan_active();
 	}
+	if (name == "api-start")
+		return warpspan_start(nullptr);
+	if (name == "api-stop")
+		return warpspan_stop(10000);
 	if (name == "thread") {
 		std::thread(run_steps, rest).join();
 		return 0;

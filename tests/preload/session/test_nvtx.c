@@ -110,6 +110,14 @@ static void ranges_one_after_the_other_are_a_session_each(void **state)
 	assert_session(2, 2);
 	assert_session(3, 3);
 	run_result_finish(&result);
+	/* Without a pause: the next one waits until the one before is written. */
+	remove_folder(NULL);
+	make_folder(NULL);
+	run_hot("push:hot launch:1 pop push:hot launch:2 pop push:hot launch:3 pop push:hot launch:4 pop", &result);
+	assert_int_equal(steps_captures(), 4);
+	for (unsigned i = 1; i <= 4; i++)
+		assert_session(i, i);
+	run_result_finish(&result);
 }
 
 static void every_form_of_message_counts(void **state)
@@ -185,6 +193,32 @@ static void a_started_range_may_end_in_another_thread(void **state)
 	assert_another_session("thread:start:hot launch:1 end:0 over launch:1", 1);
 	assert_another_session("start:cold start:hot launch:1 end:0 still launch:1 end:1 end:1 over launch:1",
 			       2); /* twice */
+}
+
+static void a_session_of_somebody_else_is_left_alone(void **state)
+{
+	struct run_result result;
+	const char *first;
+
+	run_hot("api-start push:hot launch:1 pop push:hot pop still launch:1 api-stop push:hot launch:3 pop", &result);
+	assert_int_equal(steps_captures(), 2);
+	assert_session(1, 2);
+	assert_session(2, 3);
+	first = strstr(result.err, "NVTX range 'hot': a session is already active: started by warpspan_start() at ");
+	assert_non_null(first);
+	assert_null(strstr(first + 1, "NVTX range 'hot'"));
+	run_result_finish(&result);
+	remove_folder(NULL);
+	make_folder(NULL);
+	/* Ours, stopped by somebody else: the next range is a session again. */
+	run_hot("push:hot launch:1 api-stop launch:1 api-start launch:2 pop still launch:1 api-stop push:hot launch:4 "
+		"pop",
+		&result);
+	assert_int_equal(steps_captures(), 3);
+	assert_session(1, 1);
+	assert_session(2, 3);
+	assert_session(3, 4);
+	run_result_finish(&result);
 }
 
 static void a_range_without_an_end_goes_on_to_the_end_of_the_program(void **state)
@@ -454,6 +488,7 @@ int main(int argc, char **argv)
 		TEST(nested_ranges_are_one_session),
 		TEST(a_pop_is_of_its_thread_and_domain),
 		TEST(a_started_range_may_end_in_another_thread),
+		TEST(a_session_of_somebody_else_is_left_alone),
 		TEST(a_range_without_an_end_goes_on_to_the_end_of_the_program),
 		TEST(too_many_at_a_time_are_said),
 		TEST(every_kind_of_program_finds_it),
