@@ -21,6 +21,7 @@
 struct warpspan_writer {
 	int fd;
 	struct file_identity identity;
+	bool nameless; /* it is not to be found in its folder yet: appear() */
 	uint64_t bytes;
 	uint32_t sequence;
 	uint64_t n_segments, n_launches;
@@ -71,6 +72,21 @@ static int write_all(int fd, struct iovec *parts, int n_parts)
 	return 0;
 }
 
+#define NEW_FILE (O_RDWR | O_CREAT | O_EXCL) /* read by writer_copy() */
+
+/* A file in the folder of `path` that has no name yet, so that nobody ever finds half of a beginning. -1: this file
+ * system has none, or there is no such folder, or a file is there already, or another reason to be told by open(). */
+static int open_nameless(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[PATH_MAX];
+	if (access(path, F_OK) == 0 || (slash != NULL && (size_t)(slash - path) + 1 >= sizeof(folder)))
+		return -1;
+	snprintf(folder, sizeof(folder), "%.*s", slash != NULL ? (int)(slash - path) + 1 : 1,
+		 slash != NULL ? path : ".");
+	return descriptor_open(folder, O_RDWR | O_TMPFILE, 0644);
+}
+
 /* A new, empty file. */
 static int open_new(const char *path, struct warpspan_writer **ret_writer, struct warpspan_error *error)
 {
@@ -79,7 +95,10 @@ static int open_new(const char *path, struct warpspan_writer **ret_writer, struc
 	if (writer == NULL)
 		return error_no_memory(error);
 	memcpy(writer->path, path, path_bytes);
-	writer->fd = descriptor_open(path, O_RDWR | O_CREAT | O_EXCL, 0644); /* read by writer_copy() */
+	writer->fd = open_nameless(path);
+	writer->nameless = writer->fd >= 0;
+	if (!writer->nameless)
+		writer->fd = descriptor_open(path, NEW_FILE, 0644);
 	if (writer->fd < 0) {
 		const int system_errno = errno;
 		free(writer);
@@ -89,43 +108,6 @@ static int open_new(const char *path, struct warpspan_writer **ret_writer, struc
 	(void)descriptor_identity(writer->fd, &writer->identity);
 	*ret_writer = writer;
 	return WARPSPAN_OK;
-}
-
-static int create(const char *path, struct warpspan_writer **ret_writer, struct warpspan_error *error)
-{
-	struct warpspan_writer *writer;
-	const int result = open_new(path, &writer, error);
-	if (result < 0)
-		return result;
-	struct warpspan_file_header header = {
-		.magic = WARPSPAN_CTX_MAGIC,
-		.version = WARPSPAN_FORMAT_VERSION,
-		.byte_order = WARPSPAN_BYTE_ORDER,
-		.header_bytes = sizeof(header),
-		.segment_bytes = sizeof(struct warpspan_segment),
-		.launch_bytes = sizeof(struct warpspan_launch),
-	};
-	header.crc32c = crc32c(0, &header, offsetof(struct warpspan_file_header, crc32c));
-	struct iovec part = { &header, sizeof(header) };
-	const int system_errno = write_all(writer->fd, &part, 1);
-	if (system_errno != 0) {
-		error_set(error, WARPSPAN_IO, system_errno, 0, "'%.300s': cannot write the file header: %s", path,
-			  strerror(system_errno));
-		unlink(path);
-		warpspan_writer_close(writer);
-		return WARPSPAN_IO;
-	}
-	writer->bytes = sizeof(header);
-	*ret_writer = writer;
-	return WARPSPAN_OK;
-}
-
-int warpspan_writer_create(const char *path, struct warpspan_writer **ret_writer, struct warpspan_error *error)
-{
-	const int saved_errno = errno;
-	const int result = create(path, ret_writer, error);
-	errno = saved_errno;
-	return result;
 }
 
 /* Appends the first `bytes` of `from` to `to`. 0 or an errno. */
@@ -147,6 +129,88 @@ static int copy_bytes(int from, int to, uint64_t bytes)
 	return 0;
 }
 
+/* Gives the file its name, now that it holds what a reader needs. 0 or an errno. */
+static int appear(struct warpspan_writer *writer)
+{
+	char link[32];
+	int named, system_errno;
+	if (!writer->nameless)
+		return 0;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", writer->fd);
+	if (linkat(AT_FDCWD, link, AT_FDCWD, writer->path, AT_SYMLINK_FOLLOW) == 0) {
+		writer->nameless = false;
+		return 0;
+	}
+	if (errno == EEXIST)
+		return EEXIST;
+	/* No /proc here, or a file system that gives names only to new files. */
+	named = descriptor_open(writer->path, NEW_FILE, 0644);
+	if (named < 0)
+		return errno;
+	system_errno = copy_bytes(writer->fd, named, writer->bytes);
+	if (system_errno != 0) {
+		unlink(writer->path);
+		close(named);
+		return system_errno;
+	}
+	close(writer->fd);
+	writer->fd = named;
+	writer->nameless = false;
+	(void)descriptor_identity(writer->fd, &writer->identity);
+	return 0;
+}
+
+/* The file cannot be filled: as if it had never been. */
+static void vanish(struct warpspan_writer *writer)
+{
+	if (!writer->nameless)
+		unlink(writer->path);
+	warpspan_writer_close(writer);
+}
+
+static int create(const char *path, struct warpspan_writer **ret_writer, struct warpspan_error *error)
+{
+	struct warpspan_writer *writer;
+	const int result = open_new(path, &writer, error);
+	if (result < 0)
+		return result;
+	struct warpspan_file_header header = {
+		.magic = WARPSPAN_CTX_MAGIC,
+		.version = WARPSPAN_FORMAT_VERSION,
+		.byte_order = WARPSPAN_BYTE_ORDER,
+		.header_bytes = sizeof(header),
+		.segment_bytes = sizeof(struct warpspan_segment),
+		.launch_bytes = sizeof(struct warpspan_launch),
+	};
+	header.crc32c = crc32c(0, &header, offsetof(struct warpspan_file_header, crc32c));
+	struct iovec part = { &header, sizeof(header) };
+	int system_errno = write_all(writer->fd, &part, 1);
+	if (system_errno != 0) {
+		error_set(error, WARPSPAN_IO, system_errno, 0, "'%.300s': cannot write the file header: %s", path,
+			  strerror(system_errno));
+		vanish(writer);
+		return WARPSPAN_IO;
+	}
+	writer->bytes = sizeof(header);
+	system_errno = appear(writer);
+	if (system_errno != 0) {
+		error_set(error, WARPSPAN_IO, system_errno, WARPSPAN_NO_OFFSET, "'%.300s': cannot create: %s", path,
+			  strerror(system_errno));
+		vanish(writer);
+		return WARPSPAN_IO;
+	}
+	*ret_writer = writer;
+	return WARPSPAN_OK;
+}
+
+int warpspan_writer_create(const char *path, struct warpspan_writer **ret_writer, struct warpspan_error *error)
+{
+	const int saved_errno = errno;
+	const int result = create(path, ret_writer, error);
+	errno = saved_errno;
+	return result;
+}
+
 static int copy(const struct warpspan_writer *writer, const char *path, struct warpspan_writer **ret_copy,
 		struct warpspan_error *error)
 {
@@ -157,15 +221,16 @@ static int copy(const struct warpspan_writer *writer, const char *path, struct w
 	const int result = open_new(path, &made, error);
 	if (result < 0)
 		return result;
-	const int system_errno = copy_bytes(writer->fd, made->fd, writer->bytes);
+	int system_errno = copy_bytes(writer->fd, made->fd, writer->bytes);
+	made->bytes = writer->bytes;
+	if (system_errno == 0)
+		system_errno = appear(made);
 	if (system_errno != 0) {
 		error_set(error, WARPSPAN_IO, system_errno, WARPSPAN_NO_OFFSET, "'%.300s': cannot copy to '%.120s': %s",
 			  writer->path, path, strerror(system_errno));
-		unlink(path);
-		warpspan_writer_close(made);
+		vanish(made);
 		return WARPSPAN_IO;
 	}
-	made->bytes = writer->bytes;
 	made->sequence = writer->sequence;
 	made->n_segments = writer->n_segments;
 	made->n_launches = writer->n_launches;

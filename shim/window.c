@@ -28,12 +28,12 @@ bool warpspan_window_begins(void)
 		return false;
 	n = atomic_fetch_add_explicit(&n_launches, 1, memory_order_relaxed);
 	if (n == window->skip + window->count) {
-		by = warpspan_origin("WARPSPAN_LAUNCHES, at launch %llu", (unsigned long long)n + 1);
+		by = warpspan_origin("WARPSPAN_LAUNCHES (launch %llu)", (unsigned long long)n + 1);
 		(void)warpspan_session_stop(&by, 0, &number, &message);
 	}
 	if (n != window->skip || window->skip == 0)
 		return false; /* from the first launch on: the session starts by itself */
-	by = warpspan_origin("WARPSPAN_LAUNCHES, at launch %llu", (unsigned long long)n + 1);
+	by = warpspan_origin("WARPSPAN_LAUNCHES (launch %llu)", (unsigned long long)n + 1);
 	if (warpspan_session_start(&by, NULL, &message) == 0)
 		return true;
 	warpspan_error("%s. Kernels run unprofiled", message.text);
