@@ -9,6 +9,7 @@
 #include "marks.h"
 #include "session.h"
 #include "stopping.h"
+#include "uncancelled.h"
 #include "util.h"
 
 #include <errno.h>
@@ -29,6 +30,7 @@ WARPSPAN_EXPORT int warpspan_preloaded_start(const struct warpspan_options *opti
 	const struct warpspan_origin by = warpspan_origin("warpspan_start()");
 	struct warpspan_message message;
 	int result;
+	WARPSPAN_UNCANCELLED;
 
 	warpspan_thread.depth++;
 	result = warpspan_session_start(&by, HAS(options, settings) ? options->settings : NULL, &message);
@@ -50,6 +52,7 @@ WARPSPAN_EXPORT int warpspan_preloaded_stop(uint32_t timeout_ms)
 	struct warpspan_message message;
 	unsigned number;
 	int result;
+	WARPSPAN_UNCANCELLED;
 
 	warpspan_thread.depth++;
 	result = warpspan_stop_and_wait(&by, timeout_ms * WARPSPAN_NS_PER_MS, &number, &message);

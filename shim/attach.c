@@ -18,6 +18,7 @@
 #include "host_log.h"
 #include "log.h"
 #include "session.h"
+#include "uncancelled.h"
 #include "util.h"
 
 #include <errno.h>
@@ -336,6 +337,7 @@ struct warpspan_kernel *warpspan_attach_for_later(CUfunction function, CUcontext
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	struct warpspan_kernel *kernel;
+	WARPSPAN_UNCANCELLED;
 
 	/* Another thread may be capturing in the global mode, which forbids allocations to this one. */
 	if (warpspan_driver.cuThreadExchangeStreamCaptureMode(&mode) != CUDA_SUCCESS) {

@@ -13,6 +13,7 @@
 #include "log.h"
 #include "registry.h"
 #include "session.h"
+#include "uncancelled.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,7 @@ static struct warpspan_kernel *attach_kernel(CUfunction function, CUkernel handl
 {
 	struct warpspan_kernel *kernel = NULL;
 	CUcontext current = NULL;
+	WARPSPAN_UNCANCELLED;
 
 	if (function == NULL)
 		function = (CUfunction)handle;
@@ -140,6 +142,8 @@ static void attach_node(CUgraphNode node, unsigned level, struct warpspan_conten
 
 static void attach_all(CUgraph graph, struct warpspan_contents *contents)
 {
+	WARPSPAN_UNCANCELLED;
+
 	if (graph == NULL || !warpspan_session_wake() || warpspan_driver.cuGraphGetNodes == NULL ||
 	    warpspan_driver.cuGraphNodeGetType == NULL)
 		contents->uncertain = true;

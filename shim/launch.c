@@ -13,8 +13,17 @@
 #include "log.h"
 #include "registry.h"
 #include "session.h"
+#include "uncancelled.h"
 #include "util.h"
 #include "window.h"
+
+static bool wake(void)
+{
+	if (warpspan_session_awake())
+		return true;
+	WARPSPAN_UNCANCELLED;
+	return warpspan_session_wake();
+}
 
 static struct warpspan_kernel *find_kernel(const struct warpspan_launch_view *view, CUstream stream,
 					   struct warpspan_kernel_numbers *ret_numbers)
@@ -53,7 +62,7 @@ warpspan_ticket warpspan_launch_begin(const struct warpspan_launch_view *view)
 	struct warpspan_launch launch;
 	warpspan_ticket ticket;
 
-	if (!warpspan_session_wake())
+	if (!wake())
 		return 0;
 	/* A captured launch does not run now: it must not enter the log, where each launch stands for one grid. First
 	 * of all, since nothing else may be asked then. Its module is attached when the capture ends (graph.c). */
@@ -110,7 +119,7 @@ void warpspan_launch_count(CUfunction function, CUstream stream)
 	const struct warpspan_launch_view view = { .function = function, .stream = stream };
 	struct warpspan_kernel_numbers numbers = { 0 };
 
-	if (!warpspan_session_wake() || warpspan_capture_may_hold(stream))
+	if (!wake() || warpspan_capture_may_hold(stream))
 		return;
 	if (find_kernel(&view, stream, &numbers) != NULL && numbers.kernel != 0)
 		warpspan_count(WARPSPAN_COUNTER_old_launches, 1);

@@ -6,6 +6,7 @@
 
 #include "guard.h"
 #include "signals.h"
+#include "uncancelled.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,6 +47,7 @@ void warpspan_log_raw(const char *text, size_t bytes)
 {
 	const int saved_errno = errno;
 	struct warpspan_signals signals;
+	WARPSPAN_UNCANCELLED;
 
 	if (no_stderr)
 		return;

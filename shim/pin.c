@@ -10,6 +10,7 @@
 
 #include "guard.h"
 #include "loader.h"
+#include "uncancelled.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -100,6 +101,7 @@ void warpspan_pin(const void *address)
 {
 	const int saved_errno = errno;
 	const char *name;
+	WARPSPAN_UNCANCELLED;
 
 	if (!warpspan_loader_stays(address, &name))
 		pin(name);

@@ -6,6 +6,7 @@
 
 #include "log.h"
 #include "session.h"
+#include "uncancelled.h"
 
 #include <stdatomic.h>
 
@@ -27,6 +28,9 @@ bool warpspan_window_begins(void)
 	if (window->count == 0 || warpspan_process_settings()->start.mode != WARPSPAN_START_NOW)
 		return false;
 	n = atomic_fetch_add_explicit(&n_launches, 1, memory_order_relaxed);
+	if (n != window->skip && n != window->skip + window->count)
+		return false;
+	WARPSPAN_UNCANCELLED;
 	if (n == window->skip + window->count) {
 		by = warpspan_origin("WARPSPAN_LAUNCHES (launch %llu)", (unsigned long long)n + 1);
 		(void)warpspan_session_stop(&by, 0, &number, &message);

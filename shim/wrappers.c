@@ -20,6 +20,7 @@
 #include "registry.h"
 #include "runtime.h"
 #include "session.h"
+#include "uncancelled.h"
 
 #include <errno.h>
 
@@ -65,6 +66,8 @@ static void after_get_proc_address_v2(struct call *call, CUresult result, const 
 
 static void after_init(struct call *call, CUresult result, unsigned int flags)
 {
+	WARPSPAN_UNCANCELLED;
+
 	if (result == CUDA_SUCCESS)
 		(void)warpspan_session_wake();
 }
@@ -77,60 +80,80 @@ static void after_primary_retain(struct call *call, CUresult result, CUcontext *
 
 static void before_context_destroy(struct call *call, CUcontext context)
 {
+	WARPSPAN_UNCANCELLED;
+
 	if (warpspan_session_awake())
 		warpspan_lifetime_before_context(context);
 }
 
 static void after_context_destroy(struct call *call, CUresult result, CUcontext context)
 {
+	WARPSPAN_UNCANCELLED;
+
 	if (warpspan_session_awake())
 		warpspan_lifetime_after_context(context, result == CUDA_SUCCESS);
 }
 
 static void before_primary_release(struct call *call, CUdevice device)
 {
+	WARPSPAN_UNCANCELLED;
+
 	if (warpspan_session_awake())
 		warpspan_lifetime_before_primary(device, false);
 }
 
 static void after_primary_release(struct call *call, CUresult result, CUdevice device)
 {
+	WARPSPAN_UNCANCELLED;
+
 	if (warpspan_session_awake())
 		warpspan_lifetime_after_primary(device, false, result == CUDA_SUCCESS);
 }
 
 static void before_primary_reset(struct call *call, CUdevice device)
 {
+	WARPSPAN_UNCANCELLED;
+
 	if (warpspan_session_awake())
 		warpspan_lifetime_before_primary(device, true);
 }
 
 static void after_primary_reset(struct call *call, CUresult result, CUdevice device)
 {
+	WARPSPAN_UNCANCELLED;
+
 	if (warpspan_session_awake())
 		warpspan_lifetime_after_primary(device, true, result == CUDA_SUCCESS);
 }
 
 static void before_module_unload(struct call *call, CUmodule module)
 {
+	WARPSPAN_UNCANCELLED;
+
 	if (warpspan_session_awake())
 		warpspan_lifetime_before_module(module);
 }
 
 static void after_module_unload(struct call *call, CUresult result, CUmodule module)
 {
+	WARPSPAN_UNCANCELLED;
+
 	if (warpspan_session_awake())
 		warpspan_lifetime_after_module(module, result == CUDA_SUCCESS);
 }
 
 static void before_library_unload(struct call *call, CUlibrary library)
 {
+	WARPSPAN_UNCANCELLED;
+
 	if (warpspan_session_awake())
 		warpspan_lifetime_before_library(library);
 }
 
 static void after_library_unload(struct call *call, CUresult result, CUlibrary library)
 {
+	WARPSPAN_UNCANCELLED;
+
 	if (warpspan_session_awake())
 		warpspan_lifetime_after_library(library, result == CUDA_SUCCESS);
 }
@@ -371,6 +394,7 @@ static void profiler_started(CUresult result)
 {
 	struct warpspan_message message;
 	struct warpspan_origin by;
+	WARPSPAN_UNCANCELLED;
 
 	if (result != CUDA_SUCCESS || !follows_profiler_api())
 		return;
@@ -388,6 +412,7 @@ static void profiler_stops(void)
 	struct warpspan_message message;
 	struct warpspan_origin by;
 	unsigned number;
+	WARPSPAN_UNCANCELLED;
 
 	if (!follows_profiler_api())
 		return;

@@ -351,6 +351,32 @@ static void row_old(void)
 	printf("%d, attached %d\n", (int)cuLaunchGrid(FAKE_FUNCTION(7, 0), 2, 1), fake_attached(1));
 }
 
+/* A thread that was cancelled goes on until it waits, which a launch does not. */
+static void *launch_cancelled(void *unused)
+{
+	int results = 0;
+
+	(void)pthread_cancel(pthread_self());
+	results += (int)launch(FAKE_FUNCTION(1, 0)); /* the first of all */
+	results += (int)launch(FAKE_FUNCTION(2, 0));
+	results += (int)cuModuleUnload((CUmodule)2); /* which is drained before */
+	results += (int)cuDevicePrimaryCtxReset_v2(0);
+	printf("results %d\n", results);
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	return unused;
+}
+
+static void row_cancelled(void)
+{
+	int argument;
+	void *returned = NULL;
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, launch_cancelled, &argument) == 0)
+		(void)pthread_join(thread, &returned);
+	printf("returned %d, others %d\n", returned == &argument, (int)launch(FAKE_FUNCTION(1, 0)));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -374,6 +400,7 @@ int main(int argc, char **argv)
 		{ "dependent", row_dependent },
 		{ "newer", row_newer },
 		{ "old", row_old },
+		{ "cancelled", row_cancelled },
 	};
 
 	if (argc == 2 && strcmp(argv[1], "32 late") == 0)

@@ -225,6 +225,13 @@ static void T32_calls_after_the_drivers_end_get_its_answer(void **state)
 	prints("32 late", "late: 4\n");
 }
 
+static void a_cancelled_thread_does_not_end_inside_the_library(void **state)
+{
+	is_the_same("cancelled");
+	prints("cancelled", "results 0\nreturned 1, others 0\n");
+	assert_int_equal(n_launches(), 3);
+}
+
 static void dependent_launches_stay_neighbours(void **state)
 {
 	prints("dependent", "cuCtxGetCurrent cuLaunchKernel cuCtxGetCurrent cuLaunchKernelEx \n");
@@ -293,6 +300,7 @@ int main(int argc, char **argv)
 		T(T31_signals_of_the_program_and_its_children_stay_theirs),
 		T(T32_the_session_ends_before_the_driver_does),
 		T(T32_calls_after_the_drivers_end_get_its_answer),
+		T(a_cancelled_thread_does_not_end_inside_the_library),
 		T(dependent_launches_stay_neighbours),
 		T(launches_of_old_are_counted_and_their_modules_attached),
 		T(functions_newer_than_the_library_pass_through_and_are_counted),
