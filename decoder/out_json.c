@@ -457,7 +457,7 @@ static void put_host_mark(struct writer *writer, const struct warpspan_host_mark
 		return;
 	at = put_text(at, "{\"name\":\"");
 	at = put_text(at, escape(escaped, out_mark_text(mark, text)));
-	at = put_text(at, "\",\"cat\":\"mark\",\"ph\":\"i\",\"s\":\"t\",\"ts\":");
+	at = put_text(at, "\",\"cat\":\"mark\",\"args\":{},\"ph\":\"i\",\"s\":\"t\",\"ts\":");
 	at = put_us(at, out_axis_of_host(&writer->axis, mark->time_ns) - writer->base_ns);
 	end_event(writer, start, put_ids(at, pid, tid));
 }

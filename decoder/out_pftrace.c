@@ -635,25 +635,36 @@ static void put_host_mark(struct writer *writer, const struct warpspan_host_mark
 	put_edge(writer, out_axis_of_host(&writer->axis, mark->time_ns), &event);
 }
 
+/* The marks of a thread up to a time, from *mark on. */
+static void put_host_marks(struct writer *writer, const struct warpspan_host_thread *thread, uint64_t until_ns,
+			   uint32_t *mark)
+{
+	const struct warpspan_host_mark *marks = writer->model->host_marks;
+
+	while (*mark < thread->first_mark + thread->n_marks && marks[*mark].time_ns <= until_ns)
+		put_host_mark(writer, &marks[(*mark)++]);
+}
+
 static void put_thread(struct writer *writer, const struct warpspan_host_thread *thread)
 {
 	const struct warpspan_host_slice *open[HOST_DEPTH_MAX + 1];
-	uint32_t n_open = 0;
+	uint32_t n_open = 0, mark = thread->first_mark;
 
 	introduce_calls(writer, thread);
-	for (uint32_t i = thread->first_slice; i < thread->first_slice + thread->n_slices; i++) {
-		const struct warpspan_host_slice *slice = &writer->model->host_slices[i];
+	for (uint32_t i = 0; i <= thread->n_slices; i++) {
+		const bool more = i < thread->n_slices;
+		const struct warpspan_host_slice *slice = &writer->model->host_slices[thread->first_slice + i];
 
-		while (n_open > slice->depth)
-			put_return(writer, open[--n_open]);
-		put_call(writer, slice);
-		open[n_open++] = slice;
+		while (n_open > (more ? slice->depth : 0)) {
+			put_host_marks(writer, thread, open[--n_open]->end_ns, &mark);
+			put_return(writer, open[n_open]);
+		}
+		put_host_marks(writer, thread, more ? slice->begin_ns : UINT64_MAX, &mark);
+		if (more) {
+			put_call(writer, slice);
+			open[n_open++] = slice;
+		}
 	}
-	while (n_open > 0)
-		put_return(writer, open[--n_open]);
-	/* the reader sorts by time */
-	for (uint32_t i = thread->first_mark; i < thread->first_mark + thread->n_marks; i++)
-		put_host_mark(writer, &writer->model->host_marks[i]);
 }
 
 /* --- warps ------------------------------------------------------------------------------------ */

@@ -183,12 +183,21 @@ uint32_t built_call(struct warpspan_model *model, uint32_t kind, const char *api
 	return model->n_calls - 1;
 }
 
+void built_host_mark(struct warpspan_model *model, uint32_t thread, uint64_t time_ns, const char *text)
+{
+	struct warpspan_host_mark *mark = APPEND(model, host_marks, n_host_marks);
+
+	*mark = (struct warpspan_host_mark){ .time_ns = time_ns, .thread = thread, .text = copy(text) };
+}
+
 void built_host(struct warpspan_model *model)
 {
 	struct host host = { 0 };
 
 	host.calls.items = model->calls;
 	host.calls.n = host.calls.room = model->n_calls;
+	host.marks.items = model->host_marks;
+	host.marks.n = host.marks.room = model->n_host_marks;
 	host_sort(&host);
 	if (host_arrange(&host, model->launches, model->n_launches) != WARPSPAN_OK)
 		abort();
@@ -506,6 +515,9 @@ struct warpspan_model *built_at_random(uint64_t seed)
 			}
 		}
 	}
+	for (uint32_t i = 0; i < built_random(&state, 4); i++)
+		built_host_mark(model, built_random(&state, 3), built_random(&state, 9000),
+				names[built_random(&state, 6)]);
 	built_host(model);
 	for (uint32_t i = 0; i < model->n_devices; i++)
 		if (built_random(&state, 3))

@@ -26,7 +26,9 @@ void built_launched(struct warpspan_model *model, uint64_t begin_ns, uint64_t en
 /* Another call, by an entry point of that name; returns its index. */
 uint32_t built_call(struct warpspan_model *model, uint32_t kind, const char *api, uint64_t begin_ns, uint64_t end_ns,
 		    uint32_t thread, uint64_t amount);
-/* After the last call: lays the host's calls out by thread, as the decoder does. */
+/* A text of the program on its timeline. */
+void built_host_mark(struct warpspan_model *model, uint32_t thread, uint64_t time_ns, const char *text);
+/* After the last call and mark: lays them out by thread, as the decoder does. */
 void built_host(struct warpspan_model *model);
 /* The host's clock and that of a device: the offset is `offset_ns`, the error, 0: not bounded. */
 void built_host_clock(struct warpspan_model *model, uint32_t device, int64_t offset_ns, double error_ns, bool agrees);

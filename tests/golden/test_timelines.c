@@ -59,7 +59,7 @@ static void export(const struct warpspan_model *model, const char *name)
 		fail_msg("%s", error.text);
 }
 
-/* The host's slices, and an arrow from each call to each grid it launched. */
+/* The host's slices and marks, and an arrow from each call to each grid it launched. */
 static void expected_calls(const struct warpspan_model *model, const struct out_axis *axis, struct events *events)
 {
 	char text[4096], name[OUT_HOST_NAME_BYTES], kernel[OUT_KERNEL_BYTES];
@@ -96,6 +96,10 @@ static void expected_calls(const struct warpspan_model *model, const struct out_
 			 slice->open ? slice_end_word(WARPSPAN_END_OPEN) : "", launch ? launch->number : call->number,
 			 bytes, launch ? launch->result : call->result, grids);
 		events_add(events, text, start, out_axis_of_host(axis, slice->end_ns) - start, 0);
+	}
+	for (uint32_t i = 0; i < model->n_host_marks; i++) {
+		snprintf(text, sizeof(text), "%s|||||||||||||", out_mark_text(&model->host_marks[i], name));
+		events_add(events, text, out_axis_of_host(axis, model->host_marks[i].time_ns), 0, 1);
 	}
 	events->n_tracks += model->n_host_threads;
 	out_host_finish(&host);
@@ -334,7 +338,7 @@ static void protoc_decodes_every_field(void **state)
 	assert_int_equal(count(text, "type: 1\n"), model->n_slices + model->n_grids + model->n_host_slices);
 	assert_int_equal(count(text, "type: 2\n"), model->n_slices + model->n_grids + model->n_host_slices);
 	assert_int_equal(count(text, "terminating_flow_ids: "), 1); /* two grids have no known launch */
-	assert_int_equal(count(text, "type: 3\n"), model->n_marks);
+	assert_int_equal(count(text, "type: 3\n"), model->n_marks + model->n_host_marks);
 	assert_non_null(strstr(text, "name: \"multiply\""));
 	assert_non_null(strstr(text, "name: \"SM 6\""));
 	/* a field that the schema does not know is printed as a number */

@@ -139,7 +139,7 @@ static void marks_are_on_the_timeline(void **state)
 	run_result_finish(&result);
 	run_program(&(struct run){ .arguments = { "gzip", "-dc", in_folder("1.json.gz") } }, &result);
 	assert_int_equal(result.exit_status, 0);
-	assert_holds(result.out, "{\"name\":\"half\\\"way\",\"cat\":\"mark\",\"ph\":\"i\"");
+	assert_holds(result.out, "{\"name\":\"half\\\"way\",\"cat\":\"mark\",\"args\":{},\"ph\":\"i\"");
 	run_result_finish(&result);
 	run_program(&(struct run){ .arguments = { "grep", "-c", "half\"way", in_folder("1.pftrace") } }, &result);
 	assert_int_equal(result.exit_status, 0);
