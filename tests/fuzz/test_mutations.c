@@ -74,6 +74,45 @@ static uint8_t *rich_capture(size_t *ret_n)
 	return bytes;
 }
 
+/* Launches before a session, in it and after its stop, on two streams; the last early grids were in flight, and the
+ * first late ones got in. Marks, too. */
+static uint8_t *session_capture(size_t *ret_n)
+{
+	struct builder *b = builder_create_bare();
+	builder_meta(b, "{\"session\":{\"version\":\"0.1.0\",\"number\":2,\"pid\":42,\"host\":\"box\",\"rank\":null,"
+			"\"command\":[\"./app\"],\"started_by\":\"signal USR2\",\"started_in_thread\":7,"
+			"\"start_realtime_ns\":\"1700000000000000000\",\"start_monotonic_ns\":\"50000\","
+			"\"arena_bytes\":\"33554432\",\"words_asked\":0,\"words_least\":16,\"words_enough\":64,"
+			"\"words_most\":1024}}");
+	builder_meta(b, "{\"device\":{\"ordinal\":0,\"name\":\"Test GPU\",\"uuid\":\"GPU-0\",\"compute\":\"9.0\","
+			"\"sms\":8,\"clock_khz\":2000000}}");
+	builder_meta(b, "{\"context\":{\"number\":1,\"device\":0}}");
+	builder_kernel(b, 1, "_Z1kv", "k()");
+	builder_kernel(b, 2, "_Z1uv", "u()");
+	builder_site(b, SITE(0), WARPSPAN_SITE_OPEN, "ws", 5);
+	builder_site(b, SITE(1), WARPSPAN_SITE_OPEN, "ws", 15);
+	for (uint32_t i = 0; i < 12; i++) {
+		builder_next_launch(b, 10000 * (i + 1), i % 2, 42);
+		builder_launch(b, 1 + i / 2 % 2, &(struct warp_place){ .grid = { i < 8 ? 2 : 3 } });
+	}
+	for (uint32_t i = 3; i < 10; i++) {
+		const struct warp_place place = { .grid_id = 100 + i,
+						  .grid = { i < 8 ? 2 : 3 },
+						  .site = SITE(i / 2 % 2) };
+		struct warp warp = warp_open(b, &place, 1000 * i);
+		warp_close(&warp, 1000 * i + 500);
+		builder_segment(b, &warp);
+	}
+	builder_meta(b, "{\"mark\":{\"monotonic_ns\":\"60000\",\"thread\":42,\"text\":\"one\"}}");
+	builder_meta(b, "{\"mark\":{\"monotonic_ns\":\"70000\",\"thread\":50,\"text\":\"two\"}}");
+	builder_meta(b, "{\"stop\":{\"monotonic_ns\":\"90000\",\"stopped_by\":\"warpspan_stop()\","
+			"\"stopped_in_thread\":7,\"quiet\":true}}");
+	builder_finish(b);
+	uint8_t *bytes = builder_bytes(b, ret_n);
+	builder_destroy(b);
+	return bytes;
+}
+
 static uint64_t random_state = 20240229;
 
 static uint32_t draw(uint32_t below)
@@ -132,40 +171,55 @@ static size_t mutate(uint8_t *bytes, size_t n, size_t room)
 	}
 }
 
-static void mutated_captures_break_nothing(void **state)
+static void damage(uint8_t *(*make)(size_t *ret_n))
 {
-	size_t n_rich;
-	uint8_t *rich = rich_capture(&n_rich);
-	const size_t room = n_rich + 1024;
+	size_t n_made;
+	uint8_t *made = make(&n_made);
+	const size_t room = n_made + 1024;
 	uint8_t *bytes = malloc(room);
 	assert_non_null(bytes);
 	const time_t until = time(NULL) + 5; /* for slow machines and sanitizers */
 	unsigned round = 0;
 	for (; round < 2000 && time(NULL) < until; round++) {
-		size_t n = n_rich;
-		memcpy(bytes, rich, n);
+		size_t n = n_made;
+		memcpy(bytes, made, n);
 		for (uint32_t i = 1 + draw(1 + round % 12); i > 0; i--)
 			n = mutate(bytes, n, room);
 		LLVMFuzzerTestOneInput(bytes, n);
 	}
-	print_message("  %u captures of about %zu bytes\n", round, n_rich);
+	print_message("  %u captures of about %zu bytes\n", round, n_made);
 	assert_true(round > 100);
 	free(bytes);
-	free(rich);
+	free(made);
+}
+
+static void mutated_captures_break_nothing(void **state)
+{
+	damage(rich_capture);
+}
+
+static void mutated_sessions_break_nothing(void **state)
+{
+	damage(session_capture);
+}
+
+static int write_seed(const char *path, uint8_t *(*make)(size_t *ret_n))
+{
+	size_t n;
+	uint8_t *made = make(&n);
+	FILE *file = fopen(path, "wb");
+	const int failed = file == NULL || fwrite(made, 1, n, file) != n || fclose(file) != 0;
+	free(made);
+	return failed;
 }
 
 int main(int argc, char **argv)
 {
-	if (argc == 2) { /* writes the seed of the corpus */
-		size_t n;
-		uint8_t *rich = rich_capture(&n);
-		FILE *file = fopen(argv[1], "wb");
-		const int failed = file == NULL || fwrite(rich, 1, n, file) != n || fclose(file) != 0;
-		free(rich);
-		return failed;
-	}
+	if (argc == 3) /* writes the seeds of the corpus */
+		return write_seed(argv[1], rich_capture) || write_seed(argv[2], session_capture);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mutated_captures_break_nothing),
+		cmocka_unit_test(mutated_sessions_break_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
