@@ -138,10 +138,13 @@ struct warpspan_module *warpspan_registry_module_at(uint32_t number)
 
 uint32_t warpspan_registry_ready_context(CUcontext handle)
 {
-	for (struct warpspan_context *context = NULL; (context = warpspan_registry_next_context(context)) != NULL;)
-		if (context->handle == handle &&
-		    atomic_load_explicit(&context->state, memory_order_acquire) == WARPSPAN_CONTEXT_READY)
+	for (struct warpspan_context *context = NULL; (context = warpspan_registry_next_context(context)) != NULL;) {
+		const int state = atomic_load_explicit(&context->state, memory_order_acquire);
+
+		/* Before the first session it is new: a wait in it tells of launches that are logged. */
+		if (context->handle == handle && (state == WARPSPAN_CONTEXT_READY || state == WARPSPAN_CONTEXT_NEW))
 			return context->number;
+	}
 	return 0;
 }
 

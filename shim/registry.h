@@ -96,7 +96,7 @@ struct warpspan_kernel *warpspan_registry_find(CUfunction function, CUcontext co
 /* What find gives for this kernel. */
 struct warpspan_kernel_numbers warpspan_kernel_numbers(const struct warpspan_kernel *kernel);
 
-/* The number of the live context with this handle, if it is recorded from; else 0. */
+/* The number of the live context with this handle, if it is recorded from, or is to be; else 0. */
 uint32_t warpspan_registry_ready_context(CUcontext handle);
 
 /* --- changes: any thread; short lock, never held across a call of CUDA ------------------------ */
