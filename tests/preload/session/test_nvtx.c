@@ -94,7 +94,7 @@ static void a_range_is_a_session(void **state)
 	assert_one_session("launch:1 sync push:hot launch:2 pop over launch:1", 2);
 	assert_another_session("push:hot launch:2 sync pop over launch:1", 2); /* before CUDA is used */
 	assert_another_session("launch:1 sync start:hot launch:2 end:0 over launch:1", 2);
-	assert_another_session("push:cold launch:1 push:hot launch:2 pop over launch:1 pop over launch:1", 2);
+	assert_another_session("push:cold launch:1 sync push:hot launch:2 pop over launch:1 pop over launch:1", 2);
 	assert_another_session("push:hott push:ho push:HOT launch:1 pop pop pop push:hot pop", 0);
 }
 
@@ -131,8 +131,9 @@ static void every_form_of_message_counts(void **state)
 	assert_another_session("domain:d domain-push-registered:hot launch:2 domain-pop over launch:1", 2);
 	assert_another_session("domain:d domain-push-registered-wide:hot launch:2 domain-pop over launch:1", 2);
 	assert_another_session("domain:d domain-start:hot launch:2 domain-end:0 over launch:1", 2);
-	assert_another_session("domain:d domain-push-registered:cold launch:1 domain-pop push:hot launch:2 pop", 2);
-	assert_another_session("push-nameless launch:1 push:hot launch:2 pop over launch:1 pop", 2);
+	assert_another_session("domain:d domain-push-registered:cold launch:1 sync domain-pop push:hot launch:2 pop",
+			       2);
+	assert_another_session("push-nameless launch:1 sync push:hot launch:2 pop over launch:1 pop", 2);
 }
 
 static void names_may_have_any_letters(void **state)
@@ -211,7 +212,8 @@ static void a_session_of_somebody_else_is_left_alone(void **state)
 	remove_folder(NULL);
 	make_folder(NULL);
 	/* Ours, stopped by somebody else: the next range is a session again. */
-	run_hot("push:hot launch:1 api-stop launch:1 api-start launch:2 pop still launch:1 api-stop push:hot launch:4 "
+	run_hot("push:hot launch:1 api-stop launch:1 sync api-start launch:2 pop still launch:1 api-stop push:hot "
+		"launch:4 "
 		"pop",
 		&result);
 	assert_int_equal(steps_captures(), 3);
