@@ -11,6 +11,10 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
 
+/* Not of every driver: cuda.h has it as a function of the program. */
+CUresult CUDAAPI cuGetProcAddress_v2_ptsz(const char *symbol, void **pfn, int version, cuuint64_t flags,
+					  CUdriverProcAddressQueryResult *status);
+
 /* cudaProfiler.h is a package of its own in some distributions of the toolkit. */
 CUresult CUDAAPI cuProfilerStart(void);
 CUresult CUDAAPI cuProfilerStop(void);

@@ -122,6 +122,26 @@ void *warpspan_hook_for_symbol(const char *name, void *real)
 	return real;
 }
 
+/* `hook` is the form that a driver as new as the caller gives. A driver that exports what it gave says what it is: an
+ * older form, of an older driver, or a function that cuda.h renames (cuGraphInstantiate, since 12.0). */
+static void *exchange_answer(enum warpspan_hook hook, int version, void *real)
+{
+	const char *exported = warpspan_loader_exported_as(real, hooks[hook].name);
+
+	if (exported != NULL && strcmp(exported, hooks[hook].name) != 0) {
+		if (!warpspan_hook_known(exported))
+			warpspan_count(WARPSPAN_COUNTER_newer_entry_points, 1);
+		return warpspan_hook_for_symbol(exported, real);
+	}
+	/* A caller newer than the headers we were compiled with may have been given a form we do not know, with other
+	 * parameters. */
+	if (exported == NULL && version > CUDA_VERSION) {
+		warpspan_count(WARPSPAN_COUNTER_newer_entry_points, 1);
+		return real;
+	}
+	return exchange(hook, real);
+}
+
 void *warpspan_hook_for_query(const char *name, int version, cuuint64_t flags, void *real)
 {
 	const bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
@@ -142,11 +162,5 @@ void *warpspan_hook_for_query(const char *name, int version, cuuint64_t flags, v
 	}
 	if (best < 0)
 		return real;
-	/* A caller newer than the headers we were compiled with may have been given a form we do not know, with other
-	 * parameters. Then the pointer must be that of the exported function of the form we know. */
-	if (version > CUDA_VERSION && !warpspan_loader_is_symbol(real, hooks[best].name)) {
-		warpspan_count(WARPSPAN_COUNTER_newer_entry_points, 1);
-		return real;
-	}
-	return exchange((enum warpspan_hook)best, real);
+	return exchange_answer((enum warpspan_hook)best, version, real);
 }

@@ -244,12 +244,19 @@ bool warpspan_loader_keep(const char *name)
 	return true;
 }
 
-bool warpspan_loader_is_symbol(const void *address, const char *name)
+const char *warpspan_loader_exported_as(const void *address, const char *name)
 {
+	struct warpspan_object object;
+	const struct link_map *map = NULL;
 	Dl_info info;
 
-	return dladdr(address, &info) != 0 && info.dli_saddr == address && info.dli_sname != NULL &&
-	       warpspan_text_same(info.dli_sname, name);
+	if (dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || !is_driver(map) ||
+	    !warpspan_object_read(map->l_ld, map->l_addr, &object))
+		return NULL;
+	/* First of all: dladdr() knows one name, of functions that have several. */
+	if (warpspan_object_find(&object, name, NULL) == address)
+		return name;
+	return info.dli_saddr == address ? info.dli_sname : NULL;
 }
 
 bool warpspan_loader_has_driver(void)

@@ -19,8 +19,9 @@ void *warpspan_loader_find_driver(const char *name);
  * NULL: there is none. */
 void *warpspan_loader_find_runtime(const char *soname, const char *name);
 
-/* Whether `address` is where the object it lies in exports `name`. */
-bool warpspan_loader_is_symbol(const void *address, const char *name);
+/* The name under which libcuda exports the function at `address`: `name` if that is one of them. NULL: it does not, or
+ * the function is not libcuda's. The text is the object's. */
+const char *warpspan_loader_exported_as(const void *address, const char *name);
 
 /* Whether libcuda is loaded. */
 bool warpspan_loader_has_driver(void);

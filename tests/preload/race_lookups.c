@@ -22,9 +22,9 @@ void *warpspan_loader_find_in_driver(const char *name)
 	return dlsym(driver, name);
 }
 
-bool warpspan_loader_is_symbol(const void *address, const char *name)
+const char *warpspan_loader_exported_as(const void *address, const char *name)
 {
-	return dlsym(driver, name) == address;
+	return dlsym(driver, name) == address ? name : NULL;
 }
 
 void *warpspan_loader_find_driver(const char *name)

@@ -647,6 +647,36 @@ static void odd_questions_get_the_drivers_answers(void **state)
 	free(said);
 }
 
+/* Which function a question is answered with is the driver's to say; the name tells. */
+static void answers_are_the_same_functions(const char *release)
+{
+	const char *const words[] = { arguments[DRIVER], arguments[PTX], "answers", NULL };
+	char setting[64];
+
+	(void)snprintf(setting, sizeof(setting), "SIMGPU_DRIVER=%s", release);
+	free(run_both(words, setting));
+}
+
+static void T3_T4_each_question_is_answered_with_the_drivers_function(void **state)
+{
+	answers_are_the_same_functions("13.0");
+}
+
+static void T5_an_older_driver_answers_with_what_it_has(void **state)
+{
+	answers_are_the_same_functions("12.2");
+	answers_are_the_same_functions("11.8");
+}
+
+static void a_function_that_was_renamed_does_not_take_the_place_of_the_old_one(void **state)
+{
+	const char *const words[] = { arguments[DRIVER], arguments[PTX], "instantiate", NULL };
+	char *said = run_both(words, NULL);
+
+	assert_string_equal(said, "");
+	free(said);
+}
+
 /* --- many, at once, and at the end ------------------------------------------------------------ */
 
 static void first_launches_of_many_threads_are_all_recorded(void **state)
@@ -947,6 +977,9 @@ int main(int argc, char **argv)
 		T(waits_and_copies_are_recorded_among_the_launches),
 		T(copies_of_every_shape_are_recorded),
 		T(odd_questions_get_the_drivers_answers),
+		T(T3_T4_each_question_is_answered_with_the_drivers_function),
+		T(T5_an_older_driver_answers_with_what_it_has),
+		T(a_function_that_was_renamed_does_not_take_the_place_of_the_old_one),
 		T(first_launches_of_many_threads_are_all_recorded),
 		T(thousands_of_launches_are_all_recorded),
 		T(launches_nobody_waits_for_are_recorded),

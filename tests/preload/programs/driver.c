@@ -172,6 +172,53 @@ static void odd_questions(void)
 	printf("no config: %d\n", (int)cuLaunchKernelEx(NULL, NULL, NULL, NULL));
 }
 
+/* Whatever is asked for, in whatever version: the function of that name, or its wrapper, which has it too. */
+static void every_answer(void)
+{
+	static const char *const names[] = {
+#define WARPSPAN_HOOK(name, asked, ...) asked,
+#include "hooks.def"
+	};
+	static const int versions[] = { -1,    2000,  3020,  4000,  7000,  9000,  10000, 10010, 11000, 11030,
+					11040, 11060, 12000, 12020, 12030, 12080, 13000, 13010, 99000 };
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		for (unsigned j = 0; j < sizeof(versions) / sizeof(versions[0]); j++)
+			for (cuuint64_t flags = 0; flags < 4; flags++) {
+				CUdriverProcAddressQueryResult status = (CUdriverProcAddressQueryResult)99;
+				Dl_info info = { .dli_sname = NULL };
+				void *found = NULL;
+				const CUresult result = cuGetProcAddress(names[i], &found, versions[j], flags, &status);
+
+				if (found != NULL)
+					(void)dladdr(found, &info);
+				printf("%s %d %d: %d %d %s\n", names[i], versions[j], (int)flags, (int)result,
+				       (int)status, info.dli_sname != NULL ? info.dli_sname : "nothing");
+			}
+}
+
+/* Both forms that are asked for by this name, one after the other and once more. */
+static void both_instantiate(void)
+{
+	typedef CUresult with_log(CUgraphExec *, CUgraph, CUgraphNode *, char *, size_t);
+	typedef CUresult with_flags(CUgraphExec *, CUgraph, unsigned long long);
+	char log[64] = "";
+	CUgraphNode node = NULL;
+	CUgraph graph;
+	CUgraphExec exec;
+	void *before = NULL, *after = NULL;
+
+	CHECK(cuGetProcAddress("cuGraphInstantiate", &before, 11000, 0, NULL));
+	CHECK(cuGetProcAddress("cuGraphInstantiate", &after, 12000, 0, NULL));
+	CHECK(cuGraphCreate(&graph, 0));
+	for (int i = 0; i < 2; i++) {
+		printf("%d ", (int)((with_log *)before)(&exec, graph, &node, log, sizeof(log)));
+		printf("%d ",
+		       (int)((with_flags *)after)(&exec, graph, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH));
+		printf("%d\n", (int)((with_flags *)after)(&exec, graph, 1ull << 40));
+	}
+}
+
 /* The driver gives the same handles to the next module: 20 launches. */
 static void load_and_unload(void)
 {
@@ -490,6 +537,7 @@ int main(int argc, char **argv)
 		{ "steady", steady },          { "triton", linked_and_looked_up },
 		{ "many", many_modules },      { "update", update_graph },
 		{ "copies", copies },          { "per thread", per_thread },
+		{ "answers", every_answer },   { "instantiate", both_instantiate },
 	};
 	CUcontext context;
 
