@@ -91,9 +91,15 @@ enum warpspan_export_format {
  * WARPSPAN_OK and WARPSPAN_DAMAGED: everything was written, from what could be decoded, and error->text holds one line
  * on what was lost, unpaired or damaged, or "". With no format and no report it only finds that out. A negative result
  * is that of the first thing that failed (the capture cannot be read: NOT_A_CAPTURE, VERSION, IO; a file cannot be
- * written: IO; NO_MEMORY); the others are written all the same. *ret_written (may be NULL) gets the formats that are
- * in their files, whatever the result; no temporary file is left. Callable from any thread; may take seconds. */
-int warpspan_export(const char *capture_path, unsigned formats, FILE *report, unsigned *ret_written,
+ * written: IO; NO_MEMORY); the others are written all the same. *ret_exported (may be NULL) is filled whatever the
+ * result; no temporary file is left. Callable from any thread; may take seconds. */
+struct warpspan_exported {
+	unsigned formats;    /* those that are in their files */
+	bool decoded;        /* the capture could be read, and the rest is known */
+	uint64_t n_launches; /* the session's, less those the driver refused */
+	uint64_t n_records;  /* of what is shown */
+};
+int warpspan_export(const char *capture_path, unsigned formats, FILE *report, struct warpspan_exported *ret_exported,
 		    struct warpspan_error *error);
 
 /* The settings under which `n_warps` warps, none of which made more than `most_words` words, would have lost nothing

@@ -158,7 +158,15 @@ bool out_base_path(const char *capture_path, char *base, size_t bytes)
 	return true;
 }
 
-static int export_capture(const char *capture_path, unsigned formats, FILE *report, unsigned *ret_written,
+static void describe(const struct warpspan_model *model, struct warpspan_exported *ret)
+{
+	ret->decoded = true;
+	ret->n_records = model->n_records;
+	for (uint32_t i = 0; i < model->n_launches; i++)
+		ret->n_launches += model->launches[i].result == 0;
+}
+
+static int export_capture(const char *capture_path, unsigned formats, FILE *report, struct warpspan_exported *ret,
 			  struct warpspan_error *error)
 {
 	struct warpspan_model *model = NULL;
@@ -169,7 +177,8 @@ static int export_capture(const char *capture_path, unsigned formats, FILE *repo
 	const int loaded = warpspan_model_load(capture_path, &model, error);
 	if (loaded < 0)
 		return loaded;
-	int result = export_formats(model, formats, base, ret_written, error);
+	describe(model, ret);
+	int result = export_formats(model, formats, base, &ret->formats, error);
 	if (report) {
 		/* one that is printed into memory goes to stderr in the end */
 		const unsigned columns = text_columns(fileno(report) < 0 ? stderr : report);
@@ -188,17 +197,16 @@ static int export_capture(const char *capture_path, unsigned formats, FILE *repo
 	return result;
 }
 
-int warpspan_export(const char *capture_path, unsigned formats, FILE *report, unsigned *ret_written,
+int warpspan_export(const char *capture_path, unsigned formats, FILE *report, struct warpspan_exported *ret_exported,
 		    struct warpspan_error *error)
 {
 	const int saved_errno = errno;
 	struct warpspan_error mine = { .offset = UINT64_MAX };
-	unsigned written = 0;
-	const int result = export_capture(capture_path, formats, report, &written, error ? error : &mine);
+	struct warpspan_exported exported = { 0 };
+	const int result = export_capture(capture_path, formats, report, &exported, error ? error : &mine);
 
-	if (ret_written)
-		*ret_written = written;
-
+	if (ret_exported)
+		*ret_exported = exported;
 	errno = saved_errno;
 	return result;
 }

@@ -122,17 +122,18 @@ void warpspan_ending_say_unmatched(const struct warpspan_settings *settings)
 			warpspan_warn("WARPSPAN_KERNEL='%s' matched none of: %s", pattern, names);
 }
 
-/* Only what is in the files. `exported`: formats that were written. */
-static void say_files(const struct warpspan_ending *ending, unsigned exported)
+/* Only what is in the files. What was not decoded is counted as it was written: launches after the stop as well. */
+static void say_files(const struct warpspan_ending *ending, const struct warpspan_exported *exported)
 {
-	const struct warpspan_drain_totals *totals = &ending->totals;
+	const uint64_t launches = exported->decoded ? exported->n_launches : ending->totals.launches;
+	const uint64_t records = exported->decoded ? exported->n_records : ending->totals.records;
 	const int base = (int)(strlen(ending->path) - strlen(".wspan"));
 
-	warpspan_info("%llu launch%s, %llu record%s: %.*s.wspan%s%s%s", (unsigned long long)totals->launches,
-		      totals->launches == 1 ? "" : "es", (unsigned long long)totals->records,
-		      totals->records == 1 ? "" : "s", base, ending->path, ending->cut_short ? " (cut short)" : "",
-		      (exported & WARPSPAN_EXPORT_PFTRACE) != 0 ? " .pftrace" : "",
-		      (exported & WARPSPAN_EXPORT_JSON) != 0 ? " .json.gz" : "");
+	warpspan_info("%llu launch%s, %llu record%s: %.*s.wspan%s%s%s", (unsigned long long)launches,
+		      launches == 1 ? "" : "es", (unsigned long long)records, records == 1 ? "" : "s", base,
+		      ending->path, ending->cut_short ? " (cut short)" : "",
+		      (exported->formats & WARPSPAN_EXPORT_PFTRACE) != 0 ? " .pftrace" : "",
+		      (exported->formats & WARPSPAN_EXPORT_JSON) != 0 ? " .json.gz" : "");
 }
 
 unsigned warpspan_ending_formats(const struct warpspan_settings *settings)
@@ -143,9 +144,8 @@ unsigned warpspan_ending_formats(const struct warpspan_settings *settings)
 
 /* --- what is done ----------------------------------------------------------------------------- */
 
-/* *ret_said: it has said what was lost and what is unpaired. *ret_exported: formats that were written. Whether all
- * that was wanted is written. */
-static bool export_all(const struct warpspan_ending *ending, bool *ret_said, unsigned *ret_exported)
+/* *ret_said: it has said what was lost and what is unpaired. Whether all that was wanted is written. */
+static bool export_all(const struct warpspan_ending *ending, bool *ret_said, struct warpspan_exported *ret_exported)
 {
 	const unsigned formats = warpspan_ending_formats(&ending->settings);
 	struct warpspan_error error = { 0 };
@@ -159,7 +159,7 @@ static bool export_all(const struct warpspan_ending *ending, bool *ret_said, uns
 		result = warpspan_export(ending->path, formats, report, ret_exported, &error);
 		if (result < 0)
 			warpspan_error("'%s' was not exported%s: %s", ending->path,
-				       *ret_exported != 0 ? " to all formats" : "", error.text);
+				       ret_exported->formats != 0 ? " to all formats" : "", error.text);
 		else if (report == NULL && error.text[0] != '\0')
 			warpspan_warn("%s", error.text);
 		*ret_said = result >= 0;
@@ -176,7 +176,7 @@ static bool export_all(const struct warpspan_ending *ending, bool *ret_said, uns
 /* Whether all of it is written. */
 static bool finish(const struct warpspan_ending *ending)
 {
-	unsigned exported = 0;
+	struct warpspan_exported exported = { 0 };
 	bool said, good;
 
 	good = export_all(ending, &said, &exported) && !ending->cut_short;
@@ -185,7 +185,7 @@ static bool finish(const struct warpspan_ending *ending)
 	say_not_recorded(ending);
 	say_missed(ending);
 	warpspan_ending_say_unmatched(&ending->settings);
-	say_files(ending, exported);
+	say_files(ending, &exported);
 	return good;
 }
 

@@ -234,6 +234,7 @@ static void what_was_lost_is_said_with_the_settings_that_suffice(void **state)
 static void a_session_ends_with_one_line_and_leaves_errno_alone(void **state)
 {
 	struct warpspan_error error;
+	struct warpspan_exported exported;
 	char *text = NULL;
 	size_t n_bytes = 0;
 	FILE *report = open_memstream(&text, &n_bytes);
@@ -241,9 +242,13 @@ static void a_session_ends_with_one_line_and_leaves_errno_alone(void **state)
 	write_capture(in_folder("s.wspan"), 8);
 	errno = 1234;
 	assert_int_equal(warpspan_export(in_folder("s.wspan"), WARPSPAN_EXPORT_PFTRACE | WARPSPAN_EXPORT_JSON, report,
-					 NULL, &error),
+					 &exported, &error),
 			 WARPSPAN_OK);
 	assert_int_equal(errno, 1234);
+	assert_int_equal(exported.formats, WARPSPAN_EXPORT_PFTRACE | WARPSPAN_EXPORT_JSON);
+	assert_true(exported.decoded);
+	assert_int_not_equal(exported.n_launches, 0);
+	assert_int_not_equal(exported.n_records, 0);
 	assert_holds(error.text, "insufficient space: 48 records of 4 warps lost in step(float*)");
 	assert_holds(error.text, "unpaired records: 8 begins whose end was lost");
 	assert_int_equal(access(in_folder("s.pftrace"), F_OK), 0);
@@ -254,7 +259,8 @@ static void a_session_ends_with_one_line_and_leaves_errno_alone(void **state)
 	write_capture(in_folder("g.wspan"), 64);
 	assert_int_equal(warpspan_export(in_folder("g.wspan"), 0, NULL, NULL, &error), WARPSPAN_OK);
 	assert_string_equal(error.text, "");
-	assert_int_equal(warpspan_export("/nonexistent.wspan", 0, NULL, NULL, &error), WARPSPAN_IO);
+	assert_int_equal(warpspan_export("/nonexistent.wspan", 0, NULL, &exported, &error), WARPSPAN_IO);
+	assert_false(exported.decoded);
 	assert_holds(error.text, "/nonexistent.wspan");
 }
 
