@@ -172,19 +172,26 @@ static enum warpspan_counter prepare_context(struct warpspan_context *context)
 	return WARPSPAN_N_COUNTERS;
 }
 
-/* Reads the module's context and, if it is ours, points it at the control block. */
+/* What contexts of every version begin with: whose they are, and of which version. */
+#define CTX_HEAD_BYTES offsetof(struct warpspan_ctx, control)
+
+static void say_not_ours(void)
+{
+	warpspan_log_once(WARPSPAN_LOG_WARN, "a module has a variable called %s that is not ours; left alone",
+			  WARPSPAN_CTX_SYMBOL);
+}
+
+/* Reads the beginning of the module's context and, if it is ours, points it at the control block. */
 static enum warpspan_counter attach_module(struct warpspan_module *module)
 {
 	struct warpspan_arenas *arenas = module->context->arenas;
-	const size_t offset = offsetof(struct warpspan_ctx, control);
-	struct warpspan_ctx ctx;
-	CUresult result = warpspan_driver_read(&ctx, module->address, sizeof(ctx), arenas->attach_stream);
+	struct warpspan_ctx ctx = { .magic = 0 };
+	CUresult result = warpspan_driver_read(&ctx, module->address, CTX_HEAD_BYTES, arenas->attach_stream);
 
 	if (result != CUDA_SUCCESS)
 		goto fail;
 	if (ctx.magic != WARPSPAN_CTX_MAGIC) {
-		warpspan_log_once(WARPSPAN_LOG_WARN, "a module has a variable called %s that is not ours; left alone",
-				  WARPSPAN_CTX_SYMBOL);
+		say_not_ours();
 		return WARPSPAN_COUNTER_abi_mismatch;
 	}
 	module->abi = ctx.abi;
@@ -198,8 +205,8 @@ static enum warpspan_counter attach_module(struct warpspan_module *module)
 	}
 	ctx.control = arenas->control;
 	ctx.module = module->number;
-	result = warpspan_driver_write(module->address + offset, (const char *)&ctx + offset, sizeof(ctx) - offset,
-				       arenas->attach_stream);
+	result = warpspan_driver_write(module->address + CTX_HEAD_BYTES, (const char *)&ctx + CTX_HEAD_BYTES,
+				       sizeof(ctx) - CTX_HEAD_BYTES, arenas->attach_stream);
 	if (result != CUDA_SUCCESS)
 		goto fail;
 	return WARPSPAN_N_COUNTERS;
@@ -256,7 +263,7 @@ static struct warpspan_kernel *register_kernel(CUfunction function, CUcontext cu
 	struct warpspan_context *context;
 	struct warpspan_module *module;
 	struct warpspan_kernel *kernel;
-	char name[4096];
+	static char name[4096]; /* of whoever has the turn: the program's threads may have small stacks */
 	CUdevice device;
 
 	if (warpspan_driver.cuCtxGetDevice(&device) != CUDA_SUCCESS)
@@ -289,20 +296,15 @@ static struct warpspan_kernel *look(CUfunction function, CUcontext current)
 
 	if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_FOUND) {
 		/* Not remembered: it may work next time. */
-		warpspan_count(WARPSPAN_COUNTER_lookup_error, 1);
 		if (result == CUDA_ERROR_INVALID_HANDLE)
 			return NULL; /* not a function: the real call says so */
+		warpspan_count(WARPSPAN_COUNTER_lookup_error, 1);
 		warpspan_log_once(WARPSPAN_LOG_WARN, "%s while looking at a kernel; it runs unprofiled",
 				  warpspan_driver_error(result));
 		return NULL;
 	}
-	if (result == CUDA_SUCCESS && symbol.bytes != sizeof(struct warpspan_ctx)) {
-		warpspan_log_once(
-			WARPSPAN_LOG_WARN,
-			"a module was compiled with another version of warpspan.cuh (its %s has %zu bytes, not "
-			"%zu); its kernels run unprofiled",
-			WARPSPAN_CTX_SYMBOL, symbol.bytes, sizeof(struct warpspan_ctx));
-		warpspan_count(WARPSPAN_COUNTER_abi_mismatch, 1);
+	if (result == CUDA_SUCCESS && symbol.bytes < CTX_HEAD_BYTES) {
+		say_not_ours();
 	} else if (result == CUDA_SUCCESS) {
 		if (!take_turn(TURN_PATIENCE_NS)) {
 			warpspan_count(WARPSPAN_COUNTER_busy, 1);

@@ -647,6 +647,11 @@ static void odd_questions_get_the_drivers_answers(void **state)
 	free(said);
 }
 
+static void a_thread_with_a_small_stack_may_launch_first(void **state)
+{
+	driver_records("small stack", 1);
+}
+
 /* Which function a question is answered with is the driver's to say; the name tells. */
 static void answers_are_the_same_functions(const char *release)
 {
@@ -717,6 +722,8 @@ static void launches_the_driver_refuses_are_recorded_as_that(void **state)
 	assert_int_equal(model->launches[1].result, 0);
 	assert_int_equal(model->n_slices, WARPS_PER_LAUNCH);
 	assert_int_equal(model->grids[0].host, 1);
+	/* The launch of nothing is not one that we failed to look at. */
+	assert_int_equal(counter(model, "lookup_error"), 0);
 	warpspan_model_destroy(model);
 	free(said);
 }
@@ -820,15 +827,31 @@ static void goes_on_unprofiled(const char *mode, const char *fault, const char *
 	run_result_finish(&with);
 }
 
-static void another_version_of_the_header_is_left_alone(void **state)
+static void is_of_another_version(const char *mode, const char *said)
 {
 	struct warpspan_model *model;
 
-	goes_on_unprofiled("abi", NULL, "ABI version 77, this library has version 1");
+	goes_on_unprofiled(mode, NULL, said);
 	model = load("out");
 	assert_int_equal(model->n_launches, 0);
 	assert_int_equal(counter(model, "abi_mismatch"), 3);
 	warpspan_model_destroy(model);
+}
+
+static void another_version_of_the_header_is_left_alone(void **state)
+{
+	is_of_another_version("abi", "ABI version 77, this library has version 1");
+}
+
+static void a_larger_context_of_another_version_is_left_alone(void **state)
+{
+	is_of_another_version("larger abi", "ABI version 9, this library has version 1");
+}
+
+static void a_variable_of_the_programs_is_left_alone(void **state)
+{
+	goes_on_unprofiled("not ours", NULL, "a variable called warpspan_ctx that is not ours");
+	assert_int_equal(count_files(), 0);
 }
 
 /* A fault is counted by its own calls: named again, it is the next call's. The program's own allocation is the first;
@@ -977,6 +1000,7 @@ int main(int argc, char **argv)
 		T(waits_and_copies_are_recorded_among_the_launches),
 		T(copies_of_every_shape_are_recorded),
 		T(odd_questions_get_the_drivers_answers),
+		T(a_thread_with_a_small_stack_may_launch_first),
 		T(T3_T4_each_question_is_answered_with_the_drivers_function),
 		T(T5_an_older_driver_answers_with_what_it_has),
 		T(a_function_that_was_renamed_does_not_take_the_place_of_the_old_one),
@@ -994,6 +1018,8 @@ int main(int argc, char **argv)
 		T(a_forked_child_is_silent),
 		T(a_program_without_instrumented_kernels_does_not_notice),
 		T(another_version_of_the_header_is_left_alone),
+		T(a_larger_context_of_another_version_is_left_alone),
+		T(a_variable_of_the_programs_is_left_alone),
 		T(a_full_device_leaves_the_program_alone),
 		T(a_nearly_full_device_gets_a_smaller_buffer),
 		T(a_question_the_driver_refuses_is_asked_again),

@@ -70,6 +70,30 @@ static void T35_it_needs_only_the_c_library(void **state)
 	free(out);
 }
 
+/* Everything it leaves to be found is libc's, of a glibc that the systems it is built for have. */
+#define NEWEST_GLIBC_MINOR 34
+
+static void T35_it_asks_for_nothing_newer_than_its_oldest_system_has(void **state)
+{
+	char *out = output_of(
+		(const char *const[]){ "nm", "-D", "--undefined-only", "--with-symbol-versions", library, NULL });
+	char *rest = out;
+	unsigned n = 0;
+
+	for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
+		const char *version = strstr(line, "@GLIBC_2.");
+
+		/* What is weak may be missing: hooks of linkers and instrumentation. */
+		if (line[0] == '\0' || strstr(line, " w ") != NULL)
+			continue;
+		if (version == NULL || strtol(version + strlen("@GLIBC_2."), NULL, 10) > NEWEST_GLIBC_MINOR)
+			fail_msg("not of glibc 2.%d: %s", NEWEST_GLIBC_MINOR, line);
+		n++;
+	}
+	assert_true(n > 0);
+	free(out);
+}
+
 static bool is_expected(const char *name)
 {
 	for (unsigned i = 0; i < N_EXPORTED; i++)
@@ -208,6 +232,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(T35_it_needs_only_the_c_library),
+		cmocka_unit_test(T35_it_asks_for_nothing_newer_than_its_oldest_system_has),
 		cmocka_unit_test(T37_it_exports_what_it_hooks_and_no_more),
 		cmocka_unit_test(T36_it_keeps_little_per_thread),
 		cmocka_unit_test(it_stays_loaded_and_binds_at_once),

@@ -6,6 +6,7 @@
 #include <cuda.h>
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@ void *realloc(void *memory, size_t bytes)
 
 static char *ptx;
 static CUdevice device;
+static CUcontext shared_context;
 
 #define CHECK(call)                                                   \
 	do {                                                          \
@@ -293,7 +295,46 @@ static void other_abi(void)
 	print_data(data);
 }
 
-/* 1 launch the driver refuses, 1 it does not. */
+/* Replaces a text of the module that is there, by one of the same length. */
+static void edit_ptx(const char *before, const char *after)
+{
+	char *at = strstr(ptx, before);
+
+	if (at == NULL || strlen(before) != strlen(after)) {
+		printf("no '%s'\n", before);
+		exit(1);
+	}
+	memcpy(at, after, strlen(after));
+}
+
+/* A header of the future, whose context is larger. */
+static void larger_abi(void)
+{
+	CUmodule module;
+	CUfunction function;
+	CUdeviceptr data = make_data();
+
+	edit_ptx("warpspan_ctx[32] = {87, 65, 82, 80, 83, 80, 65, 78, 1, 0, 0, 0, 32}",
+		 "warpspan_ctx[48] = {87, 65, 82, 80, 83, 80, 65, 78, 9, 0, 0, 0, 48}");
+	function = load(&module);
+	for (int i = 0; i < 3; i++)
+		launch(function, data);
+	print_data(data);
+}
+
+/* A program with a small variable of its own that has our name. */
+static void not_ours(void)
+{
+	static char text[] =
+		".version 8.0\n.target sm_80\n.address_size 64\n.visible .global .align 4 .u32 warpspan_ctx = 1;\n"
+		".visible .entry step(.param .u64 data) { .reg .u32 %r; ld.global.u32 %r, [warpspan_ctx]; ret; }\n";
+
+	ptx = text;
+	launch(load(&(CUmodule){ NULL }), make_data());
+	printf("done\n");
+}
+
+/* 1 launch the driver refuses, 1 of nothing, 1 that runs. */
 static void refused(void)
 {
 	CUmodule module;
@@ -303,8 +344,37 @@ static void refused(void)
 
 	printf("too many threads: %d\n",
 	       (int)cuLaunchKernel(function, BLOCKS, 1, 1, 4096, 1, 1, 0, NULL, parameters, NULL));
+	printf("not a function: %d\n",
+	       (int)cuLaunchKernel(NULL, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, parameters, NULL));
 	launch(function, data);
 	print_data(data);
+}
+
+static CUdeviceptr small_data;
+
+static void *launch_on_small_stack(void *unused)
+{
+	CUmodule module;
+
+	CHECK(cuCtxSetCurrent(shared_context));
+	launch(load(&module), small_data);
+	return unused;
+}
+
+/* The first launch, which begins the session and attaches, by a thread with little stack. */
+static void small_stack(void)
+{
+	enum { STACK_BYTES = 32768 };
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	small_data = make_data();
+	(void)pthread_attr_init(&attributes);
+	if (pthread_attr_setstacksize(&attributes, STACK_BYTES) != 0 ||
+	    pthread_create(&thread, &attributes, launch_on_small_stack, NULL) != 0 || pthread_join(thread, NULL) != 0)
+		exit(1);
+	CHECK(cuCtxSynchronize());
+	print_data(small_data);
 }
 
 /* 1 + 100 launches; what those 100 allocate is the driver's. */
@@ -530,23 +600,33 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} modes[] = {
-		{ "doors", every_door },       { "odd", odd_questions },
-		{ "unload", load_and_unload }, { "libraries", libraries },
-		{ "contexts", contexts },      { "abi", other_abi },
-		{ "fail", refused },           { "plain", plain },
-		{ "steady", steady },          { "triton", linked_and_looked_up },
-		{ "many", many_modules },      { "update", update_graph },
-		{ "copies", copies },          { "per thread", per_thread },
-		{ "answers", every_answer },   { "instantiate", both_instantiate },
+		{ "doors", every_door },
+		{ "odd", odd_questions },
+		{ "unload", load_and_unload },
+		{ "libraries", libraries },
+		{ "contexts", contexts },
+		{ "abi", other_abi },
+		{ "fail", refused },
+		{ "plain", plain },
+		{ "steady", steady },
+		{ "triton", linked_and_looked_up },
+		{ "many", many_modules },
+		{ "update", update_graph },
+		{ "copies", copies },
+		{ "per thread", per_thread },
+		{ "answers", every_answer },
+		{ "instantiate", both_instantiate },
+		{ "larger abi", larger_abi },
+		{ "not ours", not_ours },
+		{ "small stack", small_stack },
 	};
-	CUcontext context;
 
 	if (argc != 3)
 		return 2;
 	read_ptx(argv[1]);
 	CHECK(cuInit(0));
 	CHECK(cuDeviceGet(&device, 0));
-	CHECK(cuCtxCreate(&context, NULL, 0, device));
+	CHECK(cuCtxCreate(&shared_context, NULL, 0, device));
 	for (unsigned i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
 		if (strcmp(argv[2], modes[i].name) == 0)
 			modes[i].run();
