@@ -16,6 +16,7 @@
 #include "collector.h"
 #include "driver.h"
 #include "host_log.h"
+#include "lock.h"
 #include "log.h"
 #include "session.h"
 #include "uncancelled.h"
@@ -43,21 +44,21 @@ static bool take_turn(uint64_t patience_ns)
 	const struct timespec deadline = warpspan_deadline(patience_ns);
 	bool mine;
 
-	pthread_mutex_lock(&lock);
-	while (taken && pthread_cond_timedwait(&freed, &lock, &deadline) != ETIMEDOUT)
+	warpspan_lock(&lock);
+	while (taken && warpspan_wait(&freed, &lock, &deadline) != ETIMEDOUT)
 		;
 	mine = !taken;
 	taken = true;
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	return mine;
 }
 
 static void give_turn(void)
 {
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	taken = false;
 	pthread_cond_signal(&freed);
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 }
 
 /* --- the symbol ------------------------------------------------------------------------------- */

@@ -21,6 +21,7 @@
 #include "filter.h"
 #include "guard.h"
 #include "host_log.h"
+#include "lock.h"
 #include "log.h"
 #include "marks.h"
 #include "meta.h"
@@ -122,26 +123,26 @@ static pthread_t thread;
 /* Waits for a change, until `deadline`; false: it has passed. The lock is held. */
 static bool wait_change(const struct timespec *deadline)
 {
-	return pthread_cond_timedwait(&changed, &lock, deadline) != ETIMEDOUT;
+	return warpspan_wait(&changed, &lock, deadline) != ETIMEDOUT;
 }
 
 void warpspan_collector_open(unsigned session, uint64_t begin_ns)
 {
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	opened = session;
 	opened_ns = begin_ns;
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	ring();
 }
 
 void warpspan_collector_close(const struct warpspan_origin *by, uint64_t patience_ns)
 {
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	closed_by = *by;
 	closed_ns = warpspan_now_ns();
 	close_at_ns = closed_ns + patience_ns;
 	close_asked = true;
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	ring();
 }
 
@@ -150,11 +151,11 @@ bool warpspan_collector_wait_armed(uint64_t patience_ns)
 	const struct timespec deadline = warpspan_deadline(patience_ns);
 	bool done;
 
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	while (opened != 0 && armed != opened && wait_change(&deadline))
 		;
 	done = opened == 0 || armed == opened;
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	return done;
 }
 
@@ -163,20 +164,20 @@ bool warpspan_collector_wait_resumed(struct warpspan_context *context, uint64_t 
 	const struct timespec deadline = warpspan_deadline(patience_ns);
 	bool done;
 
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	while (opened != 0 && context->resumed_for != opened && wait_change(&deadline))
 		;
 	done = opened != 0 && context->resumed_for == opened;
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	return done;
 }
 
 void warpspan_collector_note_resumed(struct warpspan_context *context)
 {
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	context->resumed_for = opened;
 	pthread_cond_broadcast(&changed);
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 }
 
 bool warpspan_collector_flush(uint64_t patience_ns)
@@ -185,15 +186,15 @@ bool warpspan_collector_flush(uint64_t patience_ns)
 	uint64_t ticket;
 	bool done;
 
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	ticket = ++flushes_asked;
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	ring();
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	while (flushes_done < ticket && running && wait_change(&deadline))
 		;
 	done = flushes_done >= ticket || !running;
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	return done;
 }
 
@@ -204,12 +205,12 @@ int warpspan_collector_snapshot(uint64_t patience_ns, char (*ret_path)[WARPSPAN_
 	const struct timespec deadline = warpspan_deadline(patience_ns);
 	int result = WARPSPAN_ERR_OUTPUT;
 
-	pthread_mutex_lock(&one_at_a_time);
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&one_at_a_time);
+	warpspan_lock(&lock);
 	snapshot = opened != 0 ? SNAPSHOT_ASKED : SNAPSHOT_NONE;
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	ring();
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	while (snapshot == SNAPSHOT_ASKED && opened != 0 && wait_change(&deadline))
 		;
 	if (snapshot == SNAPSHOT_DONE) {
@@ -222,18 +223,18 @@ int warpspan_collector_snapshot(uint64_t patience_ns, char (*ret_path)[WARPSPAN_
 		(void)snprintf(*ret_reason, sizeof(*ret_reason), "%s", warpspan_strerror(result));
 	}
 	snapshot = SNAPSHOT_NONE;
-	pthread_mutex_unlock(&lock);
-	pthread_mutex_unlock(&one_at_a_time);
+	warpspan_unlock(&lock);
+	warpspan_unlock(&one_at_a_time);
 	return result;
 }
 
 void warpspan_collector_suspend(struct warpspan_context *context)
 {
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	(void)atomic_fetch_add_explicit(&context->suspended, 1, memory_order_relaxed);
 	while (inside == context)
-		pthread_cond_wait(&changed, &lock);
-	pthread_mutex_unlock(&lock);
+		warpspan_wait(&changed, &lock, NULL);
+	warpspan_unlock(&lock);
 }
 
 void warpspan_collector_resume(struct warpspan_context *context)
@@ -257,21 +258,21 @@ static bool enter(struct warpspan_context *context, enum warpspan_context_state 
 	if (!relaxed)
 		relaxed = warpspan_driver.cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
 
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	ready = atomic_load_explicit(&context->state, memory_order_acquire) == state &&
 		atomic_load_explicit(&context->suspended, memory_order_relaxed) == 0;
 	if (ready)
 		inside = context;
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	return ready;
 }
 
 static void leave(void)
 {
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	inside = NULL;
 	pthread_cond_broadcast(&changed);
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 }
 
 static void lose(struct warpspan_context *context, CUresult error)
@@ -378,10 +379,10 @@ static unsigned begin_session(void)
 	unsigned session;
 	uint64_t begin_ns;
 
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	session = opened;
 	begin_ns = opened_ns;
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	if (session == 0)
 		return 0;
 	settings = malloc(sizeof(*settings));
@@ -400,10 +401,10 @@ static unsigned begin_session(void)
 	}
 	free(settings);
 	warpspan_recent_write();
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	armed = session;
 	pthread_cond_broadcast(&changed);
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	return session;
 }
 
@@ -419,9 +420,9 @@ static void take_snapshot(void)
 	static char path[WARPSPAN_TEXT_BYTES], reason[WARPSPAN_REASON_BYTES];
 	bool asked, good;
 
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	asked = snapshot == SNAPSHOT_ASKED;
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	if (!asked)
 		return;
 	warpspan_meta_counters();
@@ -430,12 +431,12 @@ static void take_snapshot(void)
 		in_each_context(peek_one, NULL);
 		good = warpspan_output_snapshot_end(&reason);
 	}
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	snapshot = good ? SNAPSHOT_DONE : SNAPSHOT_FAILED;
 	memcpy(snapshot_path, path, sizeof(path));
 	memcpy(snapshot_reason, reason, sizeof(reason));
 	pthread_cond_broadcast(&changed);
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 }
 
 /* --- the end of a session --------------------------------------------------------------------- */
@@ -525,19 +526,19 @@ static void end_session(unsigned session, bool kernels_running)
 	in_each_context(suspend_one, NULL);
 	warpspan_session_cut();
 	(void)drain_all(WARPSPAN_DRAIN_ALL);
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	by = closed_by;
 	end_ns = closed_ns;
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	warpspan_meta_end(&by, end_ns, !kernels_running);
 	warpspan_meta_counters();
 	warpspan_output_finish();
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	opened = 0;
 	close_asked = false;
 	flushes_done = flushes_asked;
 	pthread_cond_broadcast(&changed);
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	hand_over(session, kernels_running);
 }
 
@@ -569,11 +570,11 @@ static bool idle(uint32_t heard)
 {
 	bool busy;
 
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	flushes_done = flushes_asked;
 	busy = opened != 0 || quit_asked;
 	pthread_cond_broadcast(&changed);
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	if (busy)
 		return true;
 	warpspan_recent_take(warpspan_now_ns());
@@ -595,11 +596,11 @@ static struct turn record(unsigned session, uint64_t *counters_ns)
 	uint64_t flushes, until_ns;
 	bool closing, kernels_running = false;
 
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	flushes = flushes_asked;
 	closing = close_asked;
 	until_ns = close_at_ns;
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	/* Before the drain: what had ended by then is in it. */
 	if (closing && is_quiet(until_ns, &kernels_running)) {
 		end_session(session, kernels_running);
@@ -611,11 +612,11 @@ static struct turn record(unsigned session, uint64_t *counters_ns)
 	take_snapshot();
 	if (warpspan_output_failed() && !closing)
 		give_up_session();
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	flushes_done = flushes;
 	turn.urgent = flushes_asked > flushes || (close_asked && !closing);
 	pthread_cond_broadcast(&changed);
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	if (closing)
 		turn.found.pressed = true; /* it ends soon */
 	return turn;
@@ -663,10 +664,10 @@ bool warpspan_collector_start(void)
 {
 	bool good;
 
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	good = running || warpspan_thread_start("warpspan", run, NULL, &thread);
 	running = good;
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	return good;
 }
 
@@ -674,11 +675,11 @@ void warpspan_collector_stop(void)
 {
 	bool was_running;
 
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	was_running = running;
 	running = false;
 	quit_asked = true;
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	ring();
 	if (was_running)
 		(void)pthread_join(thread, NULL);

@@ -9,6 +9,7 @@
  */
 #include "contents.h"
 
+#include "lock.h"
 #include "registry.h"
 #include "util.h"
 
@@ -149,7 +150,7 @@ void warpspan_contents_replace(CUgraphExec exec, struct warpspan_contents *conte
 {
 	struct executable *executable;
 
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	executable = find_or_make(exec);
 	if (executable != NULL) {
 		/* Nodes that were switched off stay so, and it is not known which of the new ones they are. */
@@ -160,7 +161,7 @@ void warpspan_contents_replace(CUgraphExec exec, struct warpspan_contents *conte
 		*contents = (struct warpspan_contents){ .items = NULL };
 		announce(executable);
 	}
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	free(contents->items);
 }
 
@@ -170,7 +171,7 @@ void warpspan_contents_change(CUgraphExec exec, const struct warpspan_content *c
 	struct executable *executable;
 	bool is_known;
 
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	is_known = find(exec) != NULL;
 	executable = find_or_make(exec);
 	if (executable != NULL) {
@@ -187,7 +188,7 @@ void warpspan_contents_change(CUgraphExec exec, const struct warpspan_content *c
 			contents->items[contents->n - 1].off = true;
 		announce(executable);
 	}
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 }
 
 void warpspan_contents_enable(CUgraphExec exec, CUgraphNode node, bool enabled)
@@ -195,32 +196,32 @@ void warpspan_contents_enable(CUgraphExec exec, CUgraphNode node, bool enabled)
 	struct executable *executable;
 	struct warpspan_content *found;
 
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	executable = find(exec);
 	found = executable != NULL ? find_node(executable, node) : NULL;
 	if (found != NULL && found->off == enabled) {
 		found->off = !enabled;
 		announce(executable);
 	}
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 }
 
 void warpspan_contents_doubt(CUgraphExec exec)
 {
 	struct executable *executable;
 
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	executable = find_or_make(exec);
 	if (executable != NULL) {
 		executable->contents.uncertain = true;
 		announce(executable);
 	}
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 }
 
 void warpspan_contents_drop(CUgraphExec exec)
 {
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	for (struct executable **at = &executables; *at != NULL; at = &(*at)->next) {
 		struct executable *executable = *at;
 
@@ -231,34 +232,34 @@ void warpspan_contents_drop(CUgraphExec exec)
 		free(executable);
 		break;
 	}
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 }
 
 /* --- the capture ------------------------------------------------------------------------------ */
 
 void warpspan_contents_begin(void)
 {
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	drop_waiting();
 	recording = true;
 	lost = said = false;
 	for (const struct executable *executable = executables; executable != NULL; executable = executable->next)
 		queue(executable);
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 }
 
 void warpspan_contents_end(void)
 {
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	recording = false;
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 }
 
 struct warpspan_snapshot *warpspan_contents_take(void)
 {
 	struct warpspan_snapshot *taken;
 
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	taken = waiting;
 	waiting = NULL;
 	last_waiting = &waiting;
@@ -272,6 +273,6 @@ struct warpspan_snapshot *warpspan_contents_take(void)
 			said = true;
 		}
 	}
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	return taken;
 }

@@ -12,6 +12,7 @@
 #include "control_socket.h"
 #include "descriptor.h"
 #include "guard.h"
+#include "lock.h"
 #include "log.h"
 #include "session.h"
 #include "thread.h"
@@ -281,7 +282,7 @@ static void listen_for_requests(void)
 /* Starts the thread unless it runs. */
 static void start_thread(void)
 {
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	if (!started) {
 		owner = getpid();
 		bell = descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -290,7 +291,7 @@ static void start_thread(void)
 			warpspan_warn("no thread could be started: signals, WARPSPAN_DURATION and `warpspan ctl` have "
 				      "no effect");
 	}
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 }
 
 void warpspan_control_start(const struct warpspan_settings *settings)

@@ -5,6 +5,7 @@
 #include "ending.h"
 
 #include "decoder.h"
+#include "lock.h"
 #include "log.h"
 #include "pattern.h"
 #include "registry.h"
@@ -203,14 +204,14 @@ static void note_done(unsigned number, bool good)
 static void *run(void *unused)
 {
 	(void)unused;
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	while (first != NULL) {
 		struct warpspan_ending *ending = first;
 		bool good;
 
-		pthread_mutex_unlock(&lock);
+		warpspan_unlock(&lock);
 		good = finish(ending);
-		pthread_mutex_lock(&lock);
+		warpspan_lock(&lock);
 		first = ending->next;
 		last = first != NULL ? last : NULL;
 		memcpy(last_path, ending->path, sizeof(last_path));
@@ -218,7 +219,7 @@ static void *run(void *unused)
 		free(ending);
 	}
 	running = false;
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	return NULL;
 }
 
@@ -226,7 +227,7 @@ void warpspan_ending_begin(struct warpspan_ending *ending)
 {
 	bool started = true;
 
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	ending->next = NULL;
 	if (last != NULL)
 		last->next = ending;
@@ -235,7 +236,7 @@ void warpspan_ending_begin(struct warpspan_ending *ending)
 	last = ending;
 	if (!running)
 		started = running = warpspan_thread_start("warpspan-end", run, NULL, NULL);
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	if (!started) {
 		warpspan_debug("no thread could be started for the timelines: the collector writes them");
 		(void)run(NULL);
@@ -245,19 +246,19 @@ void warpspan_ending_begin(struct warpspan_ending *ending)
 void warpspan_ending_none(unsigned number)
 {
 	warpspan_error("out of memory: no timelines are written for session %u", number);
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	note_done(number, false);
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 }
 
 bool warpspan_ending_path(unsigned number, char (*ret_path)[WARPSPAN_TEXT_BYTES])
 {
 	bool known;
 
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	known = n_done == number && last_path[0] != '\0';
 	memcpy(*ret_path, last_path, sizeof(*ret_path));
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	return known;
 }
 
@@ -267,12 +268,12 @@ bool warpspan_ending_wait(unsigned number, uint64_t patience_ns, bool *ret_good)
 	const struct timespec deadline = warpspan_deadline(forever ? 0 : patience_ns);
 	bool done;
 
-	pthread_mutex_lock(&lock);
-	while (n_done < number && (forever ? pthread_cond_wait(&changed, &lock) == 0
-					   : pthread_cond_timedwait(&changed, &lock, &deadline) != ETIMEDOUT))
+	warpspan_lock(&lock);
+	while (n_done < number && (forever ? warpspan_wait(&changed, &lock, NULL) == 0
+					   : warpspan_wait(&changed, &lock, &deadline) != ETIMEDOUT))
 		;
 	done = n_done >= number;
 	*ret_good = !done || (bad >> number % 64 & 1) == 0;
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	return done;
 }

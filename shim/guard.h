@@ -21,6 +21,7 @@ struct warpspan_thread {
 	int depth;            /* > 0: inside a driver wrapper, or a thread of our own: calls go straight through */
 	uint32_t tid;         /* gettid(); 0: not asked yet */
 	uint32_t lane_plus_1; /* see warpspan_lane(); 0: not chosen yet */
+	uint32_t n_locks;     /* see lock.h */
 	struct warpspan_runtime_call *runtime; /* the runtime launch this thread is in; NULL: none */
 };
 

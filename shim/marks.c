@@ -6,6 +6,7 @@
 
 #include "counters.h"
 #include "guard.h"
+#include "lock.h"
 #include "meta.h"
 #include "util.h"
 
@@ -33,11 +34,11 @@ bool warpspan_marks_add(const char *text)
 	bool good;
 
 	(void)snprintf(mark.text, sizeof(mark.text), "%s", text != NULL ? text : "");
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	good = n_marks < MOST;
 	if (good)
 		marks[n_marks++] = mark;
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	if (!good)
 		warpspan_count(WARPSPAN_COUNTER_marks_full, 1);
 	return good;
@@ -48,18 +49,18 @@ void warpspan_marks_write(void)
 	static struct mark taken[MOST];
 	unsigned n;
 
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	n = n_marks;
 	memcpy(taken, marks, n * sizeof(marks[0]));
 	n_marks = 0;
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	for (unsigned i = 0; i < n; i++)
 		warpspan_meta_mark(taken[i].time_ns, taken[i].thread, taken[i].text);
 }
 
 void warpspan_marks_begin(void)
 {
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	n_marks = 0;
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 }

@@ -4,6 +4,7 @@
  */
 #include "output.h"
 
+#include "lock.h"
 #include "log.h"
 #include "rank.h"
 
@@ -170,16 +171,16 @@ const char *warpspan_output_path(void)
 
 void warpspan_output_copy_path(char (*ret_path)[WARPSPAN_TEXT_BYTES])
 {
-	pthread_mutex_lock(&path_lock);
+	warpspan_lock(&path_lock);
 	memcpy(*ret_path, path, sizeof(*ret_path));
-	pthread_mutex_unlock(&path_lock);
+	warpspan_unlock(&path_lock);
 }
 
 static void set_path(const char *to)
 {
-	pthread_mutex_lock(&path_lock);
+	warpspan_lock(&path_lock);
 	(void)snprintf(path, sizeof(path), "%s", to);
-	pthread_mutex_unlock(&path_lock);
+	warpspan_unlock(&path_lock);
 }
 
 bool warpspan_output_failed(void)

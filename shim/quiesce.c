@@ -6,6 +6,7 @@
 
 #include "driver.h"
 #include "guard.h"
+#include "lock.h"
 #include "thread.h"
 #include "util.h"
 
@@ -29,9 +30,9 @@ static void unref(struct warpspan_quiesce *quiesce)
 {
 	bool last;
 
-	pthread_mutex_lock(&quiesce->lock);
+	warpspan_lock(&quiesce->lock);
 	last = --quiesce->references == 0;
-	pthread_mutex_unlock(&quiesce->lock);
+	warpspan_unlock(&quiesce->lock);
 	if (!last)
 		return;
 	(void)pthread_cond_destroy(&quiesce->changed);
@@ -50,10 +51,10 @@ static void *wait_for_device(void *argument)
 		if (warpspan_driver.cuCtxSetCurrent(quiesce->contexts[i]) == CUDA_SUCCESS)
 			(void)warpspan_driver.cuCtxSynchronize();
 	(void)warpspan_driver.cuCtxSetCurrent(NULL);
-	pthread_mutex_lock(&quiesce->lock);
+	warpspan_lock(&quiesce->lock);
 	quiesce->done = true;
 	pthread_cond_broadcast(&quiesce->changed);
-	pthread_mutex_unlock(&quiesce->lock);
+	warpspan_unlock(&quiesce->lock);
 	unref(quiesce);
 	if (when_done != NULL)
 		when_done();
@@ -84,9 +85,9 @@ bool warpspan_quiesce_done(struct warpspan_quiesce *quiesce)
 {
 	bool done;
 
-	pthread_mutex_lock(&quiesce->lock);
+	warpspan_lock(&quiesce->lock);
 	done = quiesce->done;
-	pthread_mutex_unlock(&quiesce->lock);
+	warpspan_unlock(&quiesce->lock);
 	return done;
 }
 
@@ -95,11 +96,11 @@ bool warpspan_quiesce_wait(struct warpspan_quiesce *quiesce, uint64_t patience_n
 	const struct timespec deadline = warpspan_deadline(patience_ns);
 	bool done;
 
-	pthread_mutex_lock(&quiesce->lock);
-	while (!quiesce->done && pthread_cond_timedwait(&quiesce->changed, &quiesce->lock, &deadline) != ETIMEDOUT)
+	warpspan_lock(&quiesce->lock);
+	while (!quiesce->done && warpspan_wait(&quiesce->changed, &quiesce->lock, &deadline) != ETIMEDOUT)
 		;
 	done = quiesce->done;
-	pthread_mutex_unlock(&quiesce->lock);
+	warpspan_unlock(&quiesce->lock);
 	return done;
 }
 

@@ -5,6 +5,7 @@
 #include "ranges.h"
 
 #include "guard.h"
+#include "lock.h"
 #include "log.h"
 #include "session.h"
 
@@ -76,10 +77,10 @@ static void begin(void)
 	const int saved_errno = errno;
 
 	warpspan_thread.depth++;
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	if (n_open++ == 0)
 		start_session();
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	warpspan_thread.depth--;
 	errno = saved_errno;
 }
@@ -89,10 +90,10 @@ static void end(void)
 	const int saved_errno = errno;
 
 	warpspan_thread.depth++;
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	if (--n_open == 0)
 		stop_session();
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	warpspan_thread.depth--;
 	errno = saved_errno;
 }

@@ -5,6 +5,7 @@
 #include "registry.h"
 
 #include "demangle.h"
+#include "lock.h"
 #include "session.h"
 
 #include <pthread.h>
@@ -116,12 +117,12 @@ struct warpspan_module *warpspan_registry_next_loaded(struct warpspan_module *af
 {
 	struct warpspan_module *next;
 
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	next = after != NULL ? after->next_loaded : first_loaded;
 	/* Links of those that are gone lead to larger numbers all the same. */
 	while (next != NULL && atomic_load_explicit(&next->gone, memory_order_relaxed))
 		next = next->next_loaded;
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	return next;
 }
 
@@ -129,10 +130,10 @@ struct warpspan_module *warpspan_registry_module_at(uint32_t number)
 {
 	struct warpspan_module *module = NULL;
 
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	if (number != 0 && number <= n_by_number)
 		module = by_number[number - 1];
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	return module;
 }
 
@@ -152,7 +153,7 @@ struct warpspan_context *warpspan_registry_context(CUcontext handle, CUdevice de
 {
 	struct warpspan_context *context;
 
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	for (context = first_context; context != NULL; context = context->next)
 		if (context->handle == handle &&
 		    atomic_load_explicit(&context->state, memory_order_relaxed) != WARPSPAN_CONTEXT_GONE)
@@ -165,7 +166,7 @@ struct warpspan_context *warpspan_registry_context(CUcontext handle, CUdevice de
 			APPEND(context, context);
 		}
 	}
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	return context;
 }
 
@@ -173,7 +174,7 @@ struct warpspan_module *warpspan_registry_module(struct warpspan_context *contex
 {
 	struct warpspan_module *module;
 
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	for (module = first_loaded; module != NULL; module = module->next_loaded)
 		if (module->context == context && module->address == address)
 			break;
@@ -187,7 +188,7 @@ struct warpspan_module *warpspan_registry_module(struct warpspan_context *contex
 			APPEND(module, module);
 		}
 	}
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	return module;
 }
 
@@ -225,7 +226,7 @@ struct warpspan_kernel *warpspan_registry_kernel(struct warpspan_module *module,
 	made->demangled = warpspan_demangle(name);
 	if (made->name != NULL && made->demangled != NULL) {
 		atomic_store_explicit(&made->selected, warpspan_session_selects(made->demangled), memory_order_relaxed);
-		pthread_mutex_lock(&lock);
+		warpspan_lock(&lock);
 		kernel = find_kernel(module, name);
 		if (kernel == NULL) {
 			kernel = made;
@@ -236,7 +237,7 @@ struct warpspan_kernel *warpspan_registry_kernel(struct warpspan_module *module,
 			module->kernels = kernel;
 			APPEND(kernel, kernel);
 		}
-		pthread_mutex_unlock(&lock);
+		warpspan_unlock(&lock);
 	} else {
 		kernel = NULL;
 	}
@@ -453,13 +454,13 @@ void warpspan_registry_remember(CUfunction function, CUcontext context, uint32_t
 {
 	struct cache_table *into;
 
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	if (atomic_load_explicit(&epoch, memory_order_relaxed) == of_epoch) {
 		into = table_with_room();
 		if (into != NULL)
 			insert(into, function, context, of_epoch, kernel);
 	}
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 }
 
 static void advance_epoch(void)
@@ -471,22 +472,22 @@ static void advance_epoch(void)
 
 void warpspan_registry_next_epoch(void)
 {
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	advance_epoch();
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 }
 
 /* --- ends ------------------------------------------------------------------------------------- */
 
 void warpspan_registry_end_context(struct warpspan_context *context)
 {
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	atomic_store_explicit(&context->state, WARPSPAN_CONTEXT_GONE, memory_order_release);
 	for (struct warpspan_module *module = first_loaded; module != NULL; module = module->next_loaded)
 		if (module->context == context)
 			remove_loaded(module);
 	advance_epoch();
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 }
 
 void warpspan_registry_retry_contexts(void)
@@ -502,8 +503,8 @@ void warpspan_registry_retry_contexts(void)
 
 void warpspan_registry_end_module(struct warpspan_module *module)
 {
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	remove_loaded(module);
 	advance_epoch();
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 }

@@ -16,6 +16,7 @@
 #include "guard.h"
 #include "host_log.h"
 #include "loader.h"
+#include "lock.h"
 #include "log.h"
 #include "meta.h"
 #include "nvtx.h"
@@ -222,34 +223,34 @@ static void tell_refused(int error, struct warpspan_message *message)
 
 void warpspan_session_settings(struct warpspan_settings *ret_settings)
 {
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	*ret_settings = session_settings;
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 }
 
 void warpspan_session_memory(uint64_t *ret_buffer, uint32_t *ret_events_per_warp)
 {
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	*ret_buffer = session_settings.buffer;
 	*ret_events_per_warp = session_settings.events_per_warp;
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 }
 
 bool warpspan_session_selects(const char *demangled)
 {
 	bool selects;
 
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	selects = warpspan_pattern_list_matches(session_settings.kernel, demangled);
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	return selects;
 }
 
 void warpspan_session_status(struct warpspan_status *ret_status)
 {
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	*ret_status = (struct warpspan_status){ .phase = machine.phase, .number = machine.number, .origin = origin };
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 }
 
 bool warpspan_session_active(void)
@@ -311,7 +312,7 @@ static int claim_session(const struct warpspan_origin *by, const struct warpspan
 {
 	int result;
 
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	result = warpspan_machine_claim(&machine);
 	if (result == 0) {
 		session_settings = *settings;
@@ -320,16 +321,16 @@ static int claim_session(const struct warpspan_origin *by, const struct warpspan
 	} else {
 		tell_refused(result, message);
 	}
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	return result;
 }
 
 static void started(bool good)
 {
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	warpspan_machine_started(&machine, good);
 	pthread_cond_broadcast(&changed);
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 }
 
 static int apply(struct warpspan_settings *settings, const char *const *assignments, struct warpspan_message *message)
@@ -405,11 +406,10 @@ int warpspan_session_restart(const struct warpspan_origin *by, struct warpspan_m
 {
 	const struct timespec deadline = warpspan_deadline(process_settings.exit_timeout_ns);
 
-	pthread_mutex_lock(&lock);
-	while (machine.phase == WARPSPAN_PHASE_DRAINING &&
-	       pthread_cond_timedwait(&changed, &lock, &deadline) != ETIMEDOUT)
+	warpspan_lock(&lock);
+	while (machine.phase == WARPSPAN_PHASE_DRAINING && warpspan_wait(&changed, &lock, &deadline) != ETIMEDOUT)
 		;
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	return start(by, NULL, false, message);
 }
 
@@ -440,10 +440,10 @@ bool warpspan_session_reached(void)
 		}
 	}
 	/* Another thread may be about to. */
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	while (machine.phase == WARPSPAN_PHASE_STARTING)
-		pthread_cond_wait(&changed, &lock);
-	pthread_mutex_unlock(&lock);
+		warpspan_wait(&changed, &lock, NULL);
+	warpspan_unlock(&lock);
 	return warpspan_session_active();
 }
 
@@ -455,7 +455,7 @@ static int stop_locked(void)
 	int result;
 
 	while ((result = warpspan_machine_stop(&machine)) == WARPSPAN_MACHINE_WAIT)
-		pthread_cond_wait(&changed, &lock);
+		warpspan_wait(&changed, &lock, NULL);
 	return result;
 }
 
@@ -470,12 +470,12 @@ int warpspan_session_stop(const struct warpspan_origin *by, uint64_t patience_ns
 		tell(message, "%s", warpspan_strerror(WARPSPAN_ERR_NOT_STARTED));
 		return WARPSPAN_ERR_NOT_STARTED;
 	}
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	result = stop_locked();
 	*ret_number = machine.number;
 	if (result == WARPSPAN_ERR_DRAINING)
 		tell_refused(result, message);
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	if (result == 0) {
 		warpspan_collector_close(by, patience_ns != 0 ? patience_ns : process_settings.exit_timeout_ns);
 		warpspan_control_look_at_signals();
@@ -492,10 +492,10 @@ void warpspan_session_cut(void)
 
 void warpspan_session_drained(void)
 {
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	warpspan_machine_drained(&machine);
 	pthread_cond_broadcast(&changed);
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 }
 
 /* --- the end of the program ------------------------------------------------------------------- */
@@ -518,7 +518,7 @@ static bool wait_progress(uint64_t *give_up_ns, uint64_t *progress)
 		*give_up_ns = now_ns + PROGRESS_NS;
 	}
 	deadline = warpspan_deadline(*give_up_ns - now_ns);
-	(void)pthread_cond_timedwait(&changed, &lock, &deadline);
+	(void)warpspan_wait(&changed, &lock, &deadline);
 	return true;
 }
 
@@ -531,18 +531,18 @@ static bool close_sessions(unsigned *ret_number)
 	uint64_t progress = warpspan_output_progress();
 	bool closed = true;
 
-	pthread_mutex_lock(&lock);
+	warpspan_lock(&lock);
 	while (closed && warpspan_machine_close(&machine) == WARPSPAN_MACHINE_WAIT) {
 		if (machine.phase == WARPSPAN_PHASE_ACTIVE && warpspan_machine_stop(&machine) == 0) {
-			pthread_mutex_unlock(&lock);
+			warpspan_unlock(&lock);
 			warpspan_collector_close(&by, patience_ns);
-			pthread_mutex_lock(&lock);
+			warpspan_lock(&lock);
 		} else {
 			closed = wait_progress(&give_up_ns, &progress);
 		}
 	}
 	*ret_number = machine.number;
-	pthread_mutex_unlock(&lock);
+	warpspan_unlock(&lock);
 	return closed;
 }
 
@@ -597,6 +597,12 @@ static void at_end(void)
 	/* A child made by a bare clone() has no fork handler. */
 	if (owner != getpid() || is_off())
 		return;
+	if (warpspan_holds_lock()) {
+		warpspan_error(
+			"the program was ended by a handler that interrupted the library: the capture ends here");
+		atomic_store_explicit(&warpspan_off, true, memory_order_relaxed);
+		return;
+	}
 	warpspan_thread.depth++;
 	warpspan_signals_hold(&signals);
 	finish();
