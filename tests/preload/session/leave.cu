@@ -118,6 +118,14 @@ static int leave(const std::string &way, int number)
 		usleep(number);
 		exit(STATUS);
 	}
+	if (way == "interrupted") {
+		for (int i = 0; i < 2; i++) {
+			(void)warpspan_start(nullptr);
+			launch(1);
+			(void)warpspan_stop(i * 5000);
+		}
+		return 0; /* nothing has interrupted it */
+	}
 	if (way == "anywhere")
 		leave_from_anywhere(number);
 	return way == "main" ? STATUS : 2;
@@ -130,6 +138,8 @@ int main(int argc, char **argv)
 
 	if (way == "kill")
 		return kill_many(number);
+	if (way == "interrupted")
+		signal(SIGTERM, exit_in_handler);
 	prepare();
 	launch(20);
 	cudaDeviceSynchronize();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_ends.c BUILD - every way a program ends, and what its captures hold then (leave.cu).
+ * test_ends.c BUILD INTERRUPT - every way a program ends, and what its captures hold then (leave.cu).
  */
 #include "support.h"
 
@@ -11,12 +11,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* What an end takes beyond the time it waits for kernels, on a machine that is busy otherwise. */
 #define EXTRA_S 8.0
 
+/* Less than a description of a session has. */
+#define DESCRIPTION_BYTES 256
+
 static char program[4096];
+static const char *interrupt_library; /* libraries/interrupt.c */
 
 static void leave(const char *way, const char *number, const char *const settings[], int status, struct run_result *ret)
 {
@@ -33,6 +38,14 @@ static void assert_first(bool complete)
 	warpspan_model_destroy(model);
 }
 
+/* It ended before the session was described, which is the first thing that is. */
+static bool is_a_beginning(const char *path)
+{
+	struct stat file;
+
+	return stat(path, &file) == 0 && file.st_size < DESCRIPTION_BYTES;
+}
+
 /* Every capture in the folder can be read; how many there are. */
 static unsigned assert_all_readable(void)
 {
@@ -46,6 +59,8 @@ static unsigned assert_all_readable(void)
 		struct warpspan_error error;
 
 		if (dot == NULL || strcmp(dot, ".wspan") != 0)
+			continue;
+		if (is_a_beginning(in_folder(entry->d_name)))
 			continue;
 		if (warpspan_model_load(in_folder(entry->d_name), &model, &error) != WARPSPAN_OK)
 			fail_msg("%s", error.text);
@@ -142,11 +157,11 @@ static void a_kernel_that_never_ends_holds_no_end(void **state)
 
 static void an_end_while_sessions_come_and_go(void **state)
 {
-	for (unsigned i = 0; i < 12; i++) {
+	for (unsigned i = 0; i < 6; i++) {
 		struct run_result result;
 		char number[16];
 
-		snprintf(number, sizeof(number), "%u", 500 + i * 3001);
+		snprintf(number, sizeof(number), "%u", 500 + i * 6001);
 		leave("busy", number, (const char *[]){ "WARPSPAN_START=api", "WARPSPAN_LOG=error", NULL }, 5, &result);
 		assert_string_equal(result.err, "");
 		assert_true(result.seconds < 2 + EXTRA_S);
@@ -160,11 +175,11 @@ static void an_end_while_sessions_come_and_go(void **state)
 /* exit() in a handler is not allowed, and common. */
 static void an_end_by_a_handler_wherever_it_interrupts(void **state)
 {
-	for (unsigned i = 0; i < 40; i++) {
+	for (unsigned i = 0; i < 15; i++) {
 		struct run_result result;
 		char number[16];
 
-		snprintf(number, sizeof(number), "%u", 100 + i * 997);
+		snprintf(number, sizeof(number), "%u", 100 + i * 2659);
 		leave("anywhere", number,
 		      (const char *[]){ "WARPSPAN_START=api", "WARPSPAN_LOG=none", "WARPSPAN_FORMAT=none",
 					"WARPSPAN_EXIT_TIMEOUT=500ms", NULL },
@@ -175,6 +190,36 @@ static void an_end_by_a_handler_wherever_it_interrupts(void **state)
 		remove_folder(state);
 		make_folder(state);
 	}
+}
+
+/* The same, where a mutex of the library is held: each time one is. */
+static void an_end_by_a_handler_within_the_library(void **state)
+{
+	unsigned n = 0;
+	int status;
+
+	do {
+		struct run_result result;
+		char at[32], both[8192], out[128];
+
+		snprintf(at, sizeof(at), "INTERRUPT_AT=%u", ++n);
+		snprintf(both, sizeof(both), "LD_PRELOAD=%s:%s", interrupt_library,
+			 steps_preload() + strlen("LD_PRELOAD="));
+		snprintf(out, sizeof(out), "WARPSPAN_OUT=%s/%u-%%n", folder, n);
+		run_program(&(struct run){ .arguments = { program, "interrupted" },
+					   .environment = { both, at, out, "WARPSPAN_FORMAT=none", "WARPSPAN_LOG=none",
+							    "WARPSPAN_START=api", "WARPSPAN_EXIT_TIMEOUT=100ms" },
+					   .timeout_s = 20 },
+			    &result);
+		status = result.exit_status;
+		if (status != 0 && status != 5)
+			fail_msg("interrupted at %u: %d\n%s%s", n, status, result.out, result.err);
+		assert_true(result.seconds < 0.1 + EXTRA_S);
+		run_result_finish(&result);
+	} while (status != 0 && n < 500);
+	print_message("interrupted at %u places\n", n - 1);
+	assert_true(n > 10 && n < 500);
+	(void)assert_all_readable();
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
@@ -189,11 +234,15 @@ int main(int argc, char **argv)
 		TEST(a_kernel_that_never_ends_holds_no_end),
 		TEST(an_end_while_sessions_come_and_go),
 		TEST(an_end_by_a_handler_wherever_it_interrupts),
+		TEST(an_end_by_a_handler_within_the_library),
 	};
 
-	if (argc != 2)
+	if (argc != 3)
 		return 2;
 	steps_init(argv[1]);
+	interrupt_library = realpath(argv[2], NULL);
+	if (interrupt_library == NULL)
+		return 2;
 	snprintf(program, sizeof(program), "%s/tests/preload/session/leave", argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
