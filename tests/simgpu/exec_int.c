@@ -41,7 +41,11 @@ static void set_carry(struct sim_warp *warp, uint32_t lane, bool carry)
 	warp->carry = (warp->carry & ~(1u << lane)) | (uint32_t)carry << lane;
 }
 
-/* a + b + carry in; the carry out is written only with .cc. For a subtraction the carry is a borrow. */
+/*
+ * a + b + carry in; the carry out is written only with .cc. A subtraction adds the complement of b, so that its carry
+ * is the absence of a borrow, as on a device: nvcc's own 128-bit division asks with an addc whether a chain of subc
+ * borrowed.
+ */
 #define CARRIED(name, T, WIDER, uses_carry, minus)                                        \
 	HANDLER(name)                                                                     \
 	{                                                                                 \
@@ -51,9 +55,9 @@ static void set_carry(struct sim_warp *warp, uint32_t lane, bool carry)
                                                                                           \
 		FOR_EACH_LANE(lane, mask)                                                 \
 		{                                                                         \
-			WIDER carry = (uses_carry) ? warp->carry >> lane & 1 : 0;         \
-			WIDER sum = (minus) ? (WIDER)from_a[lane] - from_b[lane] - carry  \
-					    : (WIDER)from_a[lane] + from_b[lane] + carry; \
+			WIDER carry = (uses_carry) ? warp->carry >> lane & 1 : (minus);   \
+			T addend = (minus) ? (T)~from_b[lane] : from_b[lane];             \
+			WIDER sum = (WIDER)from_a[lane] + addend + carry;                 \
                                                                                           \
 			to[lane] = (T)sum;                                                \
 			if (has_flag(insn, F(CC)))                                        \

@@ -247,6 +247,8 @@ EXPECT(e_selp, c & 1 ? a : b)
 EXPECT(e_mul24, (uint64_t)(a & 0xffffff) * (b & 0xffffff))
 EXPECT(e_64_from_carries, (c << 32 | a) + (a << 32 | b))
 EXPECT(e_64_from_borrows, (c << 32 | a) - (a << 32 | b))
+EXPECT(e_no_borrow, U32(a) >= U32(b))
+EXPECT(e_less_complement, U32(c) - 1 + (U32(a) > U32(~b)))
 EXPECT(e_set, S32(a) < S32(b) ? 0xffffffff : 0)
 EXPECT(e_setp_and, U32(a) >= U32(b) && (c & 1))
 EXPECT(e_setp_not, !(S64(a) > S64(b)))
@@ -391,6 +393,8 @@ static void integer_instructions_match_c(void **state)
 		  e_64_from_carries },
 		{ "sub.cc.u32 %r1, %a, %b; subc.u32 %r2, %c, %a; mov.b64 %d, {%r1, %r2};", "u32", 64,
 		  e_64_from_borrows },
+		{ "sub.cc.u32 %r1, %a, %b; addc.u32 %d, 0, 0;", "u32", 32, e_no_borrow },
+		{ "add.cc.u32 %r1, %a, %b; subc.u32 %d, %c, 0;", "u32", 32, e_less_complement },
 		{ "set.lt.u32.s32 %d, %a, %b;", "u32", 32, e_set },
 		{ "setp.hs.and.u32 %p, %a, %b, %q; selp.u32 %d, 1, 0, %p;", "u32", 32, e_setp_and },
 		{ "setp.gt.s64 %p|%q, %a, %b; selp.u32 %d, 1, 0, %q;", "u64", 32, e_setp_not },
