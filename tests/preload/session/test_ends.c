@@ -157,11 +157,11 @@ static void a_kernel_that_never_ends_holds_no_end(void **state)
 
 static void an_end_while_sessions_come_and_go(void **state)
 {
-	for (unsigned i = 0; i < 6; i++) {
+	for (unsigned i = 0; i < 4; i++) {
 		struct run_result result;
 		char number[16];
 
-		snprintf(number, sizeof(number), "%u", 500 + i * 6001);
+		snprintf(number, sizeof(number), "%u", 500 + i * 9001);
 		leave("busy", number, (const char *[]){ "WARPSPAN_START=api", "WARPSPAN_LOG=error", NULL }, 5, &result);
 		assert_string_equal(result.err, "");
 		assert_true(result.seconds < 2 + EXTRA_S);
@@ -175,11 +175,11 @@ static void an_end_while_sessions_come_and_go(void **state)
 /* exit() in a handler is not allowed, and common. */
 static void an_end_by_a_handler_wherever_it_interrupts(void **state)
 {
-	for (unsigned i = 0; i < 15; i++) {
+	for (unsigned i = 0; i < 8; i++) {
 		struct run_result result;
 		char number[16];
 
-		snprintf(number, sizeof(number), "%u", 100 + i * 2659);
+		snprintf(number, sizeof(number), "%u", 100 + i * 4999);
 		leave("anywhere", number,
 		      (const char *[]){ "WARPSPAN_START=api", "WARPSPAN_LOG=none", "WARPSPAN_FORMAT=none",
 					"WARPSPAN_EXIT_TIMEOUT=500ms", NULL },
