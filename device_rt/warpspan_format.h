@@ -333,7 +333,7 @@ struct warpspan_launch {
 	warpspan_u64 number;       /* process-wide, from 1, in the order the calls began */
 	warpspan_u64 begin_ns;     /* CLOCK_MONOTONIC just before the real call */
 	warpspan_u64 end_ns;       /* and just after it */
-	warpspan_u64 stream;       /* the handle the program passed; 0: the default stream */
+	warpspan_u64 stream;       /* the handle the program passed; 0: the default stream; 2: the thread's own */
 	warpspan_u32 kernel;       /* number in a "kernel" object */
 	warpspan_u32 module;       /* number in a "module" object */
 	warpspan_u32 context;      /* number in a "context" object */
@@ -364,7 +364,7 @@ struct warpspan_host_call {
 	warpspan_u64 number;   /* process-wide, shared with warpspan_launch.number: the order in which calls began */
 	warpspan_u64 begin_ns; /* CLOCK_MONOTONIC just before the real call */
 	warpspan_u64 end_ns;   /* and just after it */
-	warpspan_u64 stream;   /* the handle the program passed; 0: the default stream, or none is involved */
+	warpspan_u64 stream;   /* the handle the program passed; 0: the default stream, or none; 2: the thread's own */
 	warpspan_u64 amount;   /* COPY: bytes; GRAPH_LAUNCH: the executable graph's handle; else 0 */
 	warpspan_u32 api;      /* number of the entry point in a "hook" object; 0: not known */
 	warpspan_u32 kind;     /* enum warpspan_host_call_kind */

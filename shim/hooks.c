@@ -106,6 +106,11 @@ const char *warpspan_hook_name(enum warpspan_hook hook)
 	return hooks[hook].name;
 }
 
+bool warpspan_hook_per_thread(enum warpspan_hook hook)
+{
+	return hooks[hook].stream == STREAM_PTSZ;
+}
+
 bool warpspan_hook_known(const char *name)
 {
 	for (unsigned i = 0; i < WARPSPAN_N_HOOKS; i++)

@@ -26,6 +26,8 @@ extern struct warpspan_real warpspan_real;
 
 /* Its name as libcuda exports it. */
 const char *warpspan_hook_name(enum warpspan_hook hook);
+/* Whether stream 0 is the calling thread's own to this form. */
+bool warpspan_hook_per_thread(enum warpspan_hook hook);
 
 /* Whether `name` is in the list, exactly. Callable at any time, from any thread; allocates nothing. */
 bool warpspan_hook_known(const char *name);

@@ -81,7 +81,7 @@ warpspan_ticket warpspan_launch_begin(const struct warpspan_launch_view *view)
 	}
 	launch = (struct warpspan_launch){
 		.begin_ns = warpspan_now_ns(),
-		.stream = (uint64_t)(uintptr_t)view->stream,
+		.stream = (uint64_t)(uintptr_t)stream,
 		.kernel = numbers.kernel,
 		.module = numbers.module,
 		.context = numbers.context,

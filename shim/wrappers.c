@@ -372,9 +372,11 @@ static void after_node(CUresult result, CUgraphExec exec, CUgraphNode node, cons
 #define after_exec_set_node(call, result, exec, node, parameters)      after_node(result, exec, node, parameters)
 
 /* A graph that is launched into a capture becomes part of another one, and does not run now. */
-static void begin_graph_launch(struct call *call, CUgraphExec exec, CUstream stream, bool per_thread)
+static void begin_graph_launch(struct call *call, CUgraphExec exec, CUstream passed, bool per_thread)
 {
-	if (!warpspan_session_active() || warpspan_capture_may_hold(warpspan_capture_stream(stream, per_thread)))
+	const CUstream stream = warpspan_capture_stream(passed, per_thread);
+
+	if (!warpspan_session_active() || warpspan_capture_may_hold(stream))
 		return;
 	call->ticket =
 		warpspan_host_call_begin(call->hook, WARPSPAN_HOST_GRAPH_LAUNCH, stream, (uint64_t)(uintptr_t)exec);
@@ -426,7 +428,8 @@ static void profiler_stops(void)
 
 static void begin_call(struct call *call, enum warpspan_host_call_kind kind, CUstream stream, uint64_t amount)
 {
-	call->ticket = warpspan_host_call_begin(call->hook, kind, stream, amount);
+	call->ticket = warpspan_host_call_begin(
+		call->hook, kind, warpspan_capture_stream(stream, warpspan_hook_per_thread(call->hook)), amount);
 }
 #define before_sync(call, ...)                           begin_call(call, WARPSPAN_HOST_SYNCHRONIZE, NULL, 0)
 #define before_sync_stream(call, stream)                 begin_call(call, WARPSPAN_HOST_SYNCHRONIZE, stream, 0)

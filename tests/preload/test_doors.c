@@ -543,6 +543,9 @@ static void T4_per_thread_forms_are_recorded_by_name_and_in_captures(void **stat
 	assert_int_equal(count_api(model, WARPSPAN_API_CU_LAUNCH_KERNEL), 2);
 	assert_int_equal(count_api(model, WARPSPAN_API_CU_LAUNCH_KERNEL_EX), 2);
 	assert_int_equal(count_api(model, WARPSPAN_API_CU_LAUNCH_COOPERATIVE_KERNEL), 2);
+	/* What stream 0 is there, the log says: launches of two threads are not in one stream. */
+	for (uint32_t i = 0; i < model->n_launches; i++)
+		assert_int_equal(model->launches[i].stream, 2);
 	warpspan_model_destroy(model);
 }
 
@@ -599,22 +602,22 @@ static void copies_of_every_shape_are_recorded(void **state)
 	static const struct {
 		const char *name;
 		uint64_t bytes;
-		bool on_a_stream;
+		enum { NO_STREAM = 0, THREADS_STREAM = 2, SOME_STREAM } stream;
 		int32_t result;
 	} copies[] = {
-		{ "cuMemcpy2D_v2", 48 * 4, false, 0 },
-		{ "cuMemcpy2DUnaligned_v2", 48 * 4, false, 0 },
-		{ "cuMemcpy2DAsync_v2", 48 * 4, true, 0 },
-		{ "cuMemcpy2D_v2_ptds", 48 * 4, false, 0 },
-		{ "cuMemcpy3D_v2", 40 * 3 * 2, false, 0 },
-		{ "cuMemcpy3DAsync_v2", 40 * 3 * 2, true, 0 },
-		{ "cuMemcpy3DAsync_v2_ptsz", 40 * 3 * 2, true, 0 },
-		{ "cuMemcpy3DPeer", 8 * 2 * 2, false, 0 },
-		{ "cuMemcpy3DPeerAsync", 8 * 2 * 2, true, 0 },
-		{ "cuMemcpyPeer", 100, false, 0 },
-		{ "cuMemcpyPeerAsync", 200, true, 0 },
-		{ "cuMemcpy2D_v2", 0, false, 1 }, /* of nothing: the driver refuses it */
-		{ "cuMemcpyDtoH_v2", 1024, false, 0 },
+		{ "cuMemcpy2D_v2", 48 * 4, NO_STREAM, 0 },
+		{ "cuMemcpy2DUnaligned_v2", 48 * 4, NO_STREAM, 0 },
+		{ "cuMemcpy2DAsync_v2", 48 * 4, SOME_STREAM, 0 },
+		{ "cuMemcpy2D_v2_ptds", 48 * 4, THREADS_STREAM, 0 },
+		{ "cuMemcpy3D_v2", 40 * 3 * 2, NO_STREAM, 0 },
+		{ "cuMemcpy3DAsync_v2", 40 * 3 * 2, SOME_STREAM, 0 },
+		{ "cuMemcpy3DAsync_v2_ptsz", 40 * 3 * 2, SOME_STREAM, 0 },
+		{ "cuMemcpy3DPeer", 8 * 2 * 2, NO_STREAM, 0 },
+		{ "cuMemcpy3DPeerAsync", 8 * 2 * 2, SOME_STREAM, 0 },
+		{ "cuMemcpyPeer", 100, NO_STREAM, 0 },
+		{ "cuMemcpyPeerAsync", 200, SOME_STREAM, 0 },
+		{ "cuMemcpy2D_v2", 0, NO_STREAM, 1 }, /* of nothing: the driver refuses it */
+		{ "cuMemcpyDtoH_v2", 1024, NO_STREAM, 0 },
 	};
 	struct warpspan_model *model;
 	unsigned n = 0;
@@ -629,7 +632,7 @@ static void copies_of_every_shape_are_recorded(void **state)
 		assert_true(n < sizeof(copies) / sizeof(copies[0]));
 		assert_string_equal(hook_name(model, call->api), copies[n].name);
 		assert_int_equal(call->amount, copies[n].bytes);
-		assert_int_equal(call->stream != 0, copies[n].on_a_stream);
+		assert_int_equal(call->stream < SOME_STREAM ? call->stream : SOME_STREAM, copies[n].stream);
 		assert_int_equal(call->result, copies[n].result);
 		n++;
 	}
