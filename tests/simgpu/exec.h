@@ -123,7 +123,7 @@ struct sim_warp {
 
 	/* Lanes that stand at an instruction and wait. */
 	const struct ptx_insn *parked_at[SIM_LANES];
-	uint32_t parked_sync, parked_barrier;
+	uint32_t parked_sync, parked_barrier, parked_cluster;
 	uint32_t sync_members[SIM_LANES];
 	uint32_t barrier_predicate;
 
@@ -133,7 +133,8 @@ struct sim_warp {
 	bool wait_expired;
 	uint32_t cluster_arrived; /* lanes that executed barrier.cluster.arrive while others have yet to */
 	uint32_t cluster_phase;   /* of the cluster when the warp arrived last */
-	bool cluster_waits;       /* arrived, and has not waited for it yet */
+	uint32_t cluster_waits;   /* lanes of that arrival that have not waited for it yet */
+	bool cluster_counted;     /* has arrived at all */
 
 	/* Asynchronous copies: when the group being filled, and each committed one, is complete. */
 	uint64_t async_open;
@@ -305,10 +306,9 @@ void warp_tell_truth(struct sim_warp *warp, enum sim_truth_register reg, uint64_
 /* Lanes ended: those that wait for them may go on. */
 void warp_recheck_sync(struct sim_warp *warp);
 void warp_recheck_barrier(struct sim_warp *warp);
-/* A warp of the block ended. */
-void block_warp_ended(struct sim_block *block, uint64_t cycle);
-/* Lanes that wait for the whole cluster may go on, when its last warp has arrived. */
-void cluster_check(struct sim_cluster *cluster);
+void warp_recheck_cluster(struct sim_warp *warp);
+/* All lanes of the warp have ended. */
+void block_warp_ended(struct sim_warp *warp);
 /* exec_warp.c: the handler of bar.warp.sync. */
 ptx_exec_fn *warp_sync_handler(void);
 /* exec_matrix.c: what the warp does together, once its lanes have met. */

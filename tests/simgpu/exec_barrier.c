@@ -255,8 +255,11 @@ HANDLER(bar_arrive)
 	arrive_at_barrier(warp, insn, first_lane(mask), 0, mask);
 }
 
-void block_warp_ended(struct sim_block *block, uint64_t cycle)
+static void check_cluster(struct sim_cluster *cluster);
+
+void block_warp_ended(struct sim_warp *warp)
 {
+	struct sim_block *block = warp->block;
 	struct sim_cluster *cluster = block->cluster;
 
 	for (uint32_t i = 0; i < SIM_N_BARRIERS && block->n_live_warps > 0; i++) {
@@ -264,84 +267,93 @@ void block_warp_ended(struct sim_block *block, uint64_t cycle)
 
 		if (barrier->arrived == 0 || barrier->wanted != 0)
 			continue;
-		if (cycle > barrier->last_cycle)
-			barrier->last_cycle = cycle;
+		if (warp->cycle > barrier->last_cycle)
+			barrier->last_cycle = warp->cycle;
 		check_barrier(block, barrier);
 	}
+	/* Who arrived and ended must not be counted in somebody else's place. */
+	if (warp->cluster_counted && warp->cluster_phase == cluster->phase)
+		cluster->n_arrived--;
 	cluster->n_live_warps--;
-	cluster_check(cluster);
+	check_cluster(cluster);
 }
 
 /* --- barrier.cluster -------------------------------------------------------------------------- */
 
-static void wake_cluster(struct sim_cluster *cluster)
+/* The phase that they wait for is complete. Other lanes of the warp may be on their way to the wait, or elsewhere. */
+static void release_cluster_lanes(struct sim_warp *warp, const struct sim_cluster *cluster)
 {
-	for (uint32_t r = 0; r < cluster->n_blocks; r++) {
-		struct sim_block *block = cluster->blocks[r];
-
-		for (uint32_t i = 0; block != NULL && i < block->n_warps; i++) {
-			struct sim_warp *warp = &block->warps[i];
-
-			if (warp->is_done || warp->wait != WAIT_CLUSTER)
-				continue;
-			unpark_barrier(warp);
-			warp_wake(warp,
-				  sim_clock_cycle(warp->clock, cluster->last_time) + sim_cost_cycles[PTX_COST_BARRIER]);
-		}
+	if (warp->is_done || warp->parked_cluster == 0)
+		return;
+	warp->parked &= ~warp->parked_cluster;
+	warp->cluster_waits &= ~warp->parked_cluster;
+	warp->parked_cluster = 0;
+	warp->events |= WARP_RESELECT;
+	if (warp->wait == WAIT_CLUSTER || warp->wait == WAIT_LANES) {
+		warp->events = 0;
+		warp_wake(warp, sim_clock_cycle(warp->clock, cluster->last_time) + sim_cost_cycles[PTX_COST_BARRIER]);
 	}
 }
 
-void cluster_check(struct sim_cluster *cluster)
+static void check_cluster(struct sim_cluster *cluster)
 {
 	if (cluster->n_arrived == 0 || cluster->n_arrived < cluster->n_live_warps)
 		return;
 	cluster->n_arrived = 0;
 	cluster->phase++;
-	wake_cluster(cluster);
+	for (uint32_t r = 0; r < cluster->n_blocks; r++) {
+		struct sim_block *block = cluster->blocks[r];
+
+		for (uint32_t i = 0; block != NULL && i < block->n_warps; i++)
+			release_cluster_lanes(&block->warps[i], cluster);
+	}
 }
 
-/* Lanes of a diverged warp come in turns: the last group's arrival is the warp's. */
-HANDLER(cluster_arrive)
+/* Lanes of a diverged warp come in turns: the arrival of the last living one is the warp's. */
+void warp_recheck_cluster(struct sim_warp *warp)
 {
 	struct sim_cluster *cluster = warp->block->cluster;
 	uint64_t time = warp_time(warp, warp->cycle);
 
-	warp->cluster_arrived |= mask;
 	if ((warp->cluster_arrived & warp->live) != warp->live)
 		return;
+	warp->cluster_waits = warp->cluster_arrived & warp->live;
 	warp->cluster_arrived = 0;
 	warp->cluster_phase = cluster->phase;
-	warp->cluster_waits = true;
+	warp->cluster_counted = true;
 	cluster->n_arrived++;
 	if (time > cluster->last_time)
 		cluster->last_time = time;
-	cluster_check(cluster);
+	check_cluster(cluster);
 }
 
+HANDLER(cluster_arrive)
+{
+	warp->cluster_arrived |= mask;
+	warp_recheck_cluster(warp);
+}
+
+/* A lane waits for the lanes of its own warp too, which may still be on their way to the arrival. */
 HANDLER(cluster_wait)
 {
-	struct sim_cluster *cluster = warp->block->cluster;
+	bool is_complete = warp->block->cluster->phase != warp->cluster_phase;
+	uint32_t waiting = mask & (warp->cluster_arrived | (is_complete ? 0 : warp->cluster_waits));
 
-	if (warp->cluster_waits && cluster->phase != warp->cluster_phase) {
-		if (mask == warp->live || mask == warp_runnable(warp))
-			warp->cluster_waits = false;
+	warp->cluster_waits &= ~(mask & ~waiting);
+	if (waiting == 0)
 		return;
-	}
-	if (!warp->cluster_waits)
-		return; /* its phase has completed, other lanes of the warp saw it first */
 	warp_save_group(warp);
-	FOR_EACH_LANE(lane, mask)
+	FOR_EACH_LANE(lane, waiting)
 	{
 		warp->parked_at[lane] = insn;
 	}
-	warp->parked_barrier |= mask;
-	warp->parked |= mask;
+	warp->parked_cluster |= waiting;
+	warp->parked |= waiting;
 	warp->active = 0;
-	if (warp->parked_barrier != warp->live) {
+	if (warp->parked_cluster != warp->live) {
 		warp->events |= WARP_RESELECT;
 		return;
 	}
-	warp->cluster_waits = false;
 	warp->wait = WAIT_CLUSTER;
 	warp->events |= WARP_BLOCKED;
 }

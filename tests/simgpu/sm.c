@@ -327,7 +327,7 @@ static bool end_warp(struct sim_domain *domain, struct sim_warp *warp)
 		tell_life(warp, SIM_TRUTH_WARP_END);
 	domain->n_executed += warp->n_executed;
 	block->n_live_warps--;
-	block_warp_ended(block, warp->cycle);
+	block_warp_ended(warp);
 	return block->n_live_warps > 0 || queue_push(domain, &block->end);
 }
 

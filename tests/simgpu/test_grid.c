@@ -310,6 +310,36 @@ static void blocks_of_a_cluster_see_each_other(void **state)
 		assert_int_equal(results[i], (i ^ 3) * 20 + (3 - i % 4) * 1000);
 }
 
+/*
+ * The first lane of each block comes late, from behind the barrier in the text, with a value for the next block; the
+ * second warp arrives and ends. The other lanes must wait for both, each time.
+ */
+static void lanes_wait_for_their_own_warp_at_a_cluster_barrier(void **state)
+{
+	static const char ptx[] =
+		PTX_HEAD ".visible .entry k(.param .u64 out) .explicitcluster .reqnctapercluster 4, 1, 1\n{\n"
+			 ".reg .b64 %rd<8>; .reg .b32 %r<16>; .reg .pred %p<4>; .shared .align 4 .u32 mine;\n"
+			 "mov.u32 %r1, %cluster_ctarank; mov.u32 %r2, %tid.x; mov.u32 %r3, 0; mov.u32 %r4, 0;\n"
+			 "setp.eq.u32 %p1, %r2, 0; setp.ge.u32 %p2, %r2, 32; @%p2 bra ENDS;\n"
+			 "LOOP: @%p1 bra LATE;\n"
+			 "MEET: barrier.cluster.arrive; barrier.cluster.wait;\n"
+			 "ld.shared.u32 %r5, [mine]; add.u32 %r4, %r4, %r5;\n"
+			 "barrier.cluster.arrive; barrier.cluster.wait;\n"
+			 "add.u32 %r3, %r3, 1; setp.lt.u32 %p3, %r3, 3; @%p3 bra LOOP;\n"
+			 "mov.u32 %r6, %ctaid.x; mad.lo.u32 %r6, %r6, 32, %r2; ld.param.u64 %rd1, [out]; "
+			 "mul.wide.u32 %rd2, %r6, 4; add.u64 %rd1, %rd1, %rd2; st.global.u32 [%rd1], %r4; ret;\n"
+			 "LATE: mul.lo.u32 %r7, %r1, 700; nanosleep.u32 %r7; add.u32 %r8, %r1, 1; and.b32 %r8, %r8, 3; "
+			 "mov.u32 %r9, mine; mapa.shared::cluster.u32 %r9, %r9, %r8; mad.lo.u32 %r10, %r3, 10, %r1; "
+			 "add.u32 %r10, %r10, 1; st.shared::cluster.u32 [%r9], %r10; bra MEET;\n"
+			 "ENDS: barrier.cluster.arrive; ret;\n}\n";
+	uint32_t results[8 * 32];
+
+	(void)state;
+	rig_once(ptx, 8, 64, results, sizeof(results));
+	for (uint32_t i = 0; i < 8 * 32; i++)
+		assert_int_equal(results[i], 30 + 3 * ((i / 32 + 3) % 4 + 1));
+}
+
 /* A barrier across a cooperative grid: the workspace is there, and only there. */
 static void a_cooperative_grid_has_a_workspace(void **state)
 {
@@ -862,6 +892,7 @@ int main(void)
 		cmocka_unit_test(a_bulk_copy_completes_its_mbarrier),
 		cmocka_unit_test(small_copies_complete_in_groups),
 		cmocka_unit_test(blocks_of_a_cluster_see_each_other),
+		cmocka_unit_test(lanes_wait_for_their_own_warp_at_a_cluster_barrier),
 		cmocka_unit_test(a_cooperative_grid_has_a_workspace),
 		cmocka_unit_test(a_run_repeats_to_the_cycle),
 		cmocka_unit_test(clocks_follow_true_time),

@@ -256,6 +256,8 @@ void warp_exit_lanes(struct sim_warp *warp, uint32_t mask)
 		warp_recheck_sync(warp);
 	if (warp->parked_barrier != 0)
 		warp_recheck_barrier(warp);
+	if (warp->cluster_arrived != 0)
+		warp_recheck_cluster(warp);
 }
 
 void warp_wake(struct sim_warp *warp, uint64_t cycle)
