@@ -267,8 +267,7 @@ CUcontext warpspan_registry_primary(CUdevice device)
 						 : NULL;
 }
 
-/* --- cache
- * ------------------------------------------------------------------------------------------------------------
+/* --- cache ------------------------------------------------------------------------------------
  *
  * Open addressing; a slot is written under the lock and read without it, guarded by its sequence number: odd while it
  * is being written. Slots are never emptied, only overwritten when their epoch is over, so a probe ends at the first
