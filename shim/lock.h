@@ -30,14 +30,14 @@ static inline void warpspan_unlock(pthread_mutex_t *mutex)
 	warpspan_thread.n_locks--;
 }
 
-/* NULL: without a limit. Returns what pthread_cond_timedwait() does. */
+/* `deadline`: of warpspan_deadline(); NULL: without a limit. Returns what pthread_cond_clockwait() does. */
 static inline int warpspan_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *deadline)
 {
 	int result;
 
 	warpspan_thread.n_locks--;
 	atomic_signal_fence(memory_order_seq_cst);
-	result = deadline != NULL ? pthread_cond_timedwait(condition, mutex, deadline)
+	result = deadline != NULL ? pthread_cond_clockwait(condition, mutex, CLOCK_MONOTONIC, deadline)
 				  : pthread_cond_wait(condition, mutex);
 	atomic_signal_fence(memory_order_seq_cst);
 	warpspan_thread.n_locks++;

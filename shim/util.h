@@ -25,10 +25,12 @@ static inline uint64_t warpspan_now_ns(void)
 	return warpspan_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* CLOCK_REALTIME `ns` from now, for pthread_cond_timedwait(). */
+/* `ns` from now, for warpspan_wait(). Not by the clock on the wall: where that is set back, or a library in front of us
+ * shows the program another, a wait would last for as long. */
 static inline struct timespec warpspan_deadline(uint64_t ns)
 {
-	const uint64_t at = warpspan_clock_ns(CLOCK_REALTIME) + ns;
+	const uint64_t now_ns = warpspan_now_ns();
+	const uint64_t at = ns < UINT64_MAX - now_ns ? now_ns + ns : UINT64_MAX;
 
 	return (struct timespec){ .tv_sec = (time_t)(at / WARPSPAN_NS_PER_S),
 				  .tv_nsec = (long)(at % WARPSPAN_NS_PER_S) };
