@@ -390,7 +390,7 @@ static unsigned begin_session(void)
 	warpspan_drain_begin();
 	warpspan_filter_begin();
 	warpspan_sites_begin(session);
-	warpspan_marks_begin();
+	warpspan_marks_begin(begin_ns);
 	/* What was launched before the session and may still run: it is told apart by its time. */
 	warpspan_recent_take(begin_ns);
 	if (settings != NULL && warpspan_session_awake()) {
@@ -454,6 +454,9 @@ static void give_up_session(void)
 /* The wait for kernels, while the session is being ended; NULL: not begun. */
 static struct warpspan_quiesce *quiesce;
 static bool quiesce_begun;
+/* Of a session before, for kernels that have not ended since: no later wait ends sooner, so none is begun, and however
+ * often the program stops, one thread waits. */
+static struct warpspan_quiesce *left_over;
 
 static struct warpspan_quiesce *begin_quiesce(void)
 {
@@ -472,6 +475,11 @@ static bool is_quiet(uint64_t until_ns, bool *ret_running)
 {
 	bool quiet;
 
+	if (left_over != NULL && !warpspan_quiesce_done(left_over)) {
+		*ret_running = true;
+		return warpspan_now_ns() >= until_ns;
+	}
+	left_over = warpspan_quiesce_end(left_over);
 	/* A wait for a whole context would break a capture; it ends before long, or the time does. */
 	if (!quiesce_begun && warpspan_capture_any() && warpspan_now_ns() < until_ns)
 		return false;
@@ -482,7 +490,10 @@ static bool is_quiet(uint64_t until_ns, bool *ret_running)
 	*ret_running = !quiet;
 	if (!quiet && warpspan_now_ns() < until_ns)
 		return false;
-	quiesce = warpspan_quiesce_end(quiesce);
+	if (quiet)
+		quiesce = warpspan_quiesce_end(quiesce);
+	left_over = quiesce;
+	quiesce = NULL;
 	quiesce_begun = false;
 	return true;
 }

@@ -58,9 +58,14 @@ void warpspan_marks_write(void)
 		warpspan_meta_mark(taken[i].time_ns, taken[i].thread, taken[i].text);
 }
 
-void warpspan_marks_begin(void)
+void warpspan_marks_begin(uint64_t begin_ns)
 {
+	unsigned n = 0;
+
 	warpspan_lock(&lock);
-	n_marks = 0;
+	for (unsigned i = 0; i < n_marks; i++)
+		if (marks[i].time_ns >= begin_ns)
+			marks[n++] = marks[i];
+	n_marks = n;
 	warpspan_unlock(&lock);
 }

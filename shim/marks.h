@@ -6,6 +6,7 @@
 #define WARPSPAN_MARKS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Notes the text (copied, cut at 127 bytes) with the time and the calling thread. False: the notes are full; that is
  * counted. Any thread; does not block for long. */
@@ -13,7 +14,7 @@ bool warpspan_marks_add(const char *text);
 
 /* Writes the notes to the capture. Collector only. */
 void warpspan_marks_write(void);
-/* A session begins: forgets them. Collector only. */
-void warpspan_marks_begin(void);
+/* A session that began then begins: forgets those from before. Collector only. */
+void warpspan_marks_begin(uint64_t begin_ns);
 
 #endif
