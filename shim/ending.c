@@ -247,6 +247,9 @@ void warpspan_ending_none(unsigned number)
 {
 	warpspan_error("out of memory: no timelines are written for session %u", number);
 	warpspan_lock(&lock);
+	/* In its turn: whoever waits for an earlier one is not told that it is written. */
+	while (first != NULL)
+		warpspan_wait(&changed, &lock, NULL);
 	note_done(number, false);
 	warpspan_unlock(&lock);
 }

@@ -8,6 +8,7 @@
 #include "lock.h"
 #include "log.h"
 #include "session.h"
+#include "uncancelled.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -75,6 +76,7 @@ static void stop_session(void)
 static void begin(void)
 {
 	const int saved_errno = errno;
+	WARPSPAN_UNCANCELLED;
 
 	warpspan_thread.depth++;
 	warpspan_lock(&lock);
@@ -88,6 +90,7 @@ static void begin(void)
 static void end(void)
 {
 	const int saved_errno = errno;
+	WARPSPAN_UNCANCELLED;
 
 	warpspan_thread.depth++;
 	warpspan_lock(&lock);
