@@ -65,12 +65,12 @@ WARPSPAN_EXPORT int warpspan_preloaded_stop(uint32_t timeout_ms)
 
 WARPSPAN_EXPORT bool warpspan_preloaded_active(void)
 {
-	return !is_off() && warpspan_session_active();
+	return !is_off() && warpspan_session_runs();
 }
 
 WARPSPAN_EXPORT int warpspan_preloaded_mark(const char *text)
 {
-	if (is_off() || !warpspan_session_active())
+	if (is_off() || !warpspan_session_runs())
 		return WARPSPAN_ERR_NOT_STARTED;
 	return warpspan_marks_add(text) ? 0 : WARPSPAN_ERR_NO_MEMORY;
 }

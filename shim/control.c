@@ -36,17 +36,18 @@
 #define WAITING 64
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool started; /* under the lock */
+/* Under the lock. */
+static bool started;
+static struct {
+	unsigned session; /* that ends by itself ... */
+	uint64_t at_ns;   /* ... and when; 0: none does */
+} timed;
 static atomic_bool stopping;
 
 static int bell = -1; /* constant once the thread runs */
 static pid_t owner;
-static int listening = -1; /* the thread's */
+static _Atomic int listening = -1; /* set once, maybe while the thread runs; from then on the thread's */
 static struct file_identity listening_identity;
-
-/* The session that ends by itself, and when; 0: none. */
-static _Atomic unsigned timed_session;
-static _Atomic uint64_t timed_ns;
 
 /* --- the bell --------------------------------------------------------------------------------- */
 
@@ -189,7 +190,7 @@ static void follow_signals(void)
 	if (atomic_exchange_explicit(&signals[TOGGLE].noted, 0, memory_order_relaxed) % 2 != 0) {
 		const struct warpspan_origin by = warpspan_origin("signal %s", name_of(signals[TOGGLE].signal, &name));
 
-		if (warpspan_session_active())
+		if (warpspan_session_runs())
 			stop_session(&by);
 		else
 			start_session(&by);
@@ -199,11 +200,18 @@ static void follow_signals(void)
 /* Milliseconds until the session's time is over; -1: it has no end. */
 static int follow_clock(void)
 {
-	const uint64_t at_ns = atomic_load_explicit(&timed_ns, memory_order_acquire);
 	const uint64_t now_ns = warpspan_now_ns();
 	struct warpspan_status status;
 	struct warpspan_origin by;
+	unsigned session;
+	uint64_t at_ns;
 
+	warpspan_lock(&lock);
+	session = timed.session;
+	at_ns = timed.at_ns;
+	if (now_ns >= at_ns)
+		timed.at_ns = 0;
+	warpspan_unlock(&lock);
 	if (at_ns == 0)
 		return -1;
 	if (now_ns < at_ns) {
@@ -211,49 +219,55 @@ static int follow_clock(void)
 
 		return left_ms < INT_MAX ? (int)left_ms : INT_MAX;
 	}
-	atomic_store_explicit(&timed_ns, 0, memory_order_relaxed);
 	warpspan_session_status(&status);
-	if (status.phase == WARPSPAN_PHASE_ACTIVE &&
-	    status.number == atomic_load_explicit(&timed_session, memory_order_relaxed)) {
+	if (status.phase == WARPSPAN_PHASE_ACTIVE && status.number == session) {
 		by = warpspan_origin("WARPSPAN_DURATION");
 		stop_session(&by);
 	}
 	return -1;
 }
 
-static void accept_request(void)
+/* False: it stays where it is, and is to be tried again later. */
+static bool accept_request(int listener)
 {
 	int connection;
 
-	if (!descriptor_is(listening, &listening_identity)) {
+	if (!descriptor_is(listener, &listening_identity)) {
 		warpspan_warn("the program has closed our socket: `warpspan ctl` does not reach it any more");
 		listening = -1;
-		return;
+		return true;
 	}
-	connection = descriptor_lift(accept4(listening, NULL, NULL, SOCK_CLOEXEC));
+	connection = descriptor_lift(accept4(listener, NULL, NULL, SOCK_CLOEXEC));
 	if (connection >= 0)
 		warpspan_control_serve(connection, ring);
+	/* Out of descriptors: the program may give some back. */
+	return connection >= 0 || (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM);
 }
 
 static void *run(void *unused)
 {
+	bool accepts = true;
+
 	(void)unused;
 	while (!atomic_load_explicit(&stopping, memory_order_acquire)) {
 		const int left_ms = follow_clock();
 		const bool hears = bell_is_ours();
+		/* Acquire pairs with the release in listen_for_requests(). */
+		const int listener = atomic_load_explicit(&listening, memory_order_acquire);
 		struct pollfd waits[2] = { { .fd = hears ? bell : -1, .events = POLLIN },
-					   { .fd = warpspan_control_has_room() ? listening : -1, .events = POLLIN } };
-		int patience_ms = hears ? left_ms : BLIND_MS;
+					   { .fd = accepts && warpspan_control_has_room() ? listener : -1,
+					     .events = POLLIN } };
+		const bool blind = !hears || !accepts;
+		int patience_ms = blind ? BLIND_MS : left_ms;
 
-		if (!hears && left_ms >= 0 && left_ms < BLIND_MS)
+		if (blind && left_ms >= 0 && left_ms < BLIND_MS)
 			patience_ms = left_ms;
 		(void)poll(waits, 2, patience_ms);
 		if (waits[0].revents != 0)
 			hear();
 		if (atomic_load_explicit(&stopping, memory_order_acquire))
 			break;
-		if (waits[1].revents != 0)
-			accept_request();
+		accepts = waits[1].revents == 0 || accept_request(listener);
 		follow_signals();
 	}
 	return NULL;
@@ -272,18 +286,20 @@ static void listen_for_requests(void)
 	if (warpspan_control_address(getpid(), &address, &bytes) &&
 	    bind(fd, (const struct sockaddr *)&address, bytes) == 0 && listen(fd, WAITING) == 0 &&
 	    descriptor_identity(fd, &listening_identity)) {
-		listening = fd;
+		atomic_store_explicit(&listening, fd, memory_order_release);
 		return;
 	}
 	warpspan_debug("no socket for `warpspan ctl`: %s", strerror(errno));
 	(void)close(fd);
 }
 
-/* Starts the thread unless it runs. */
+/* Starts the thread; where it runs, it looks again at what it is to wait for. */
 static void start_thread(void)
 {
 	warpspan_lock(&lock);
-	if (!started) {
+	if (started) {
+		ring();
+	} else {
 		owner = getpid();
 		bell = descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 		started = warpspan_thread_start("warpspan-ctl", run, NULL, NULL);
@@ -316,11 +332,10 @@ void warpspan_control_stop(void)
 
 void warpspan_control_session(unsigned number, uint64_t duration_ns)
 {
-	atomic_store_explicit(&timed_session, number, memory_order_relaxed);
-	/* Release pairs with the acquire in follow_clock(). */
-	atomic_store_explicit(&timed_ns, duration_ns != 0 ? warpspan_now_ns() + duration_ns : 0, memory_order_release);
-	if (duration_ns != 0) {
+	warpspan_lock(&lock);
+	timed.session = number;
+	timed.at_ns = duration_ns != 0 ? warpspan_now_ns() + duration_ns : 0;
+	warpspan_unlock(&lock);
+	if (duration_ns != 0)
 		start_thread();
-		ring();
-	}
 }

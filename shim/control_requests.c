@@ -109,11 +109,11 @@ static void answer_stop(struct answer *answer)
 
 static void answer_toggle(struct answer *answer)
 {
-	if (warpspan_session_active())
+	if (warpspan_session_runs())
 		answer_stop(answer);
 	else
 		answer_start(answer);
-	(void)cJSON_AddBoolToObject(answer->json, "active", warpspan_session_active());
+	(void)cJSON_AddBoolToObject(answer->json, "active", warpspan_session_runs());
 }
 
 static void answer_snapshot(struct answer *answer)

@@ -253,6 +253,14 @@ void warpspan_session_status(struct warpspan_status *ret_status)
 	warpspan_unlock(&lock);
 }
 
+bool warpspan_session_runs(void)
+{
+	struct warpspan_status status;
+
+	warpspan_session_status(&status);
+	return status.phase == WARPSPAN_PHASE_ACTIVE;
+}
+
 bool warpspan_session_active(void)
 {
 	return atomic_load_explicit(&recording, memory_order_acquire);

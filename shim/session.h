@@ -73,6 +73,9 @@ bool warpspan_session_reached(void);
 /* Whether launches are recorded. Any thread; a load. */
 bool warpspan_session_active(void);
 
+/* Whether one was started and nobody has stopped it yet; launches are recorded for a while longer. Any thread. */
+bool warpspan_session_runs(void);
+
 /* A copy of the settings of the latest session, or of the process before the first. Any thread. */
 void warpspan_session_settings(struct warpspan_settings *ret_settings);
 /* Its WARPSPAN_BUFFER and WARPSPAN_EVENTS_PER_WARP. Any thread. */

@@ -12,8 +12,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <dirent.h>
 #include <stdexcept>
 #include <string>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
@@ -85,6 +88,30 @@ static void CUDART_CB stop_in_callback(void *)
 	fflush(stdout);
 }
 
+/* Threads of this name there are. */
+static int threads(const std::string &name)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	int n = 0;
+	for (struct dirent *task; tasks != nullptr && (task = readdir(tasks)) != nullptr;) {
+		std::ifstream file(std::string("/proc/self/task/") + task->d_name + "/comm");
+		std::string found;
+		n += std::getline(file, found) && found == name;
+	}
+	if (tasks != nullptr)
+		closedir(tasks);
+	return n;
+}
+
+/* No descriptor gets a higher number from now on. */
+static int limit_descriptors(int most)
+{
+	struct rlimit limit;
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = most;
+	return setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static int number_of(const std::string &text)
 {
 	return atoi(text.c_str());
@@ -141,6 +168,10 @@ static long one_step(const std::string &name, const std::string &rest)
 		return signal(number_of(rest), [](int) {}) == SIG_ERR;
 	if (name == "sleep")
 		return usleep(number_of(rest) * 1000);
+	if (name == "threads")
+		return threads(rest);
+	if (name == "descriptors")
+		return limit_descriptors(number_of(rest));
 	if (name == "read") {
 		char line[16];
 		return fgets(line, sizeof(line), stdin) == nullptr;

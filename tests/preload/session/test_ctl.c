@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* --- a program that does one step after the other --------------------------------------------- */
@@ -500,6 +501,53 @@ static void requests_at_random_do_no_harm(void **state)
 	end_guest();
 }
 
+/* The thread that answers runs before there is a socket. */
+static void a_session_with_a_time_before_the_first_call_of_cuda(void **state)
+{
+	begin_guest("WARPSPAN_START=api");
+	let_do("start:DURATION=10m", "start 0");
+	let_do("launch:1", "launch 0");
+	assert_ctl("status", 0, "state     active; session 1", "");
+	assert_ctl("stop", 0, "/1.wspan\n", "");
+	end_guest();
+}
+
+static double cpu_seconds(pid_t pid)
+{
+	clockid_t clock;
+	struct timespec used;
+
+	assert_int_equal(clock_getcpuclockid(pid, &clock), 0);
+	assert_int_equal(clock_gettime(clock, &used), 0);
+	return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
+}
+
+static void a_program_without_descriptors_left_answers_when_it_has_some(void **state)
+{
+	double before;
+	char *answer;
+	int fd;
+
+	begin_guest(NULL);
+	let_do("launch:1", "launch 0");
+	let_do("sync", "sync 0");
+	let_do("descriptors:3", "descriptors 0");
+	fd = connect_to_guest();
+	assert_true(fd >= 0);
+	sleep(1); /* it takes note, and goes to sleep again */
+	before = cpu_seconds(guest);
+	sleep(1);
+	assert_true(cpu_seconds(guest) - before < 0.3);
+	let_do("descriptors:1024", "descriptors 0");
+	assert_true(warpspan_control_send(fd, "{\"command\":\"status\"}", 5000));
+	answer = warpspan_control_receive(fd, 5000);
+	assert_non_null(answer);
+	assert_holds(answer, "\"phase\":\"active\"");
+	free(answer);
+	close(fd);
+	end_guest();
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, clean_up)
 
 int main(int argc, char **argv)
@@ -516,6 +564,8 @@ int main(int argc, char **argv)
 		TEST(garbage_is_answered_by_hanging_up),
 		TEST(a_hundred_who_ask_at_once_are_all_answered),
 		TEST(requests_at_random_do_no_harm),
+		TEST(a_session_with_a_time_before_the_first_call_of_cuda),
+		TEST(a_program_without_descriptors_left_answers_when_it_has_some),
 	};
 
 	if (argc != 2)
