@@ -153,6 +153,12 @@ static void tell_cannot_create(const char *refused, const struct warpspan_error 
 			*ret_reason, sizeof(*ret_reason),
 			"cannot write '%.*s': the directory '%.*s' does not exist; create it or set WARPSPAN_OUT",
 			SHOWN, refused, SHOWN, directory);
+	else if (error->system_errno == EEXIST)
+		(void)snprintf(
+			*ret_reason, sizeof(*ret_reason),
+			"cannot write '%.*s': this file and those numbered before it exist; remove some, or put %%n "
+			"and %%p into WARPSPAN_OUT",
+			SHOWN, refused);
 	else
 		(void)snprintf(*ret_reason, sizeof(*ret_reason),
 			       "cannot write '%.*s': %s; set WARPSPAN_OUT to a directory you may write to", SHOWN,

@@ -105,7 +105,7 @@ static inline int warpspan_start(const struct warpspan_options *options)
  * that never ends does not hold it up for longer: what it has recorded by then is written.
  * 0: all is written, also where another thread was the first to stop it. Errors: NOT_STARTED (harmless); DRAINING: the
  * time is over; it is being stopped and written in the background. OUTPUT: something could not be written; a line on
- * stderr says what and where the data is. NOT_LOADED, NO_CUDA. */
+ * stderr says what and where the data is. NOT_LOADED. */
 static inline int warpspan_stop(uint32_t timeout_ms)
 {
 	int (*stop)(uint32_t) = WARPSPAN_PRELOADED_(stop);
