@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_ways.c BUILD - each way to start and to stop a session, what it leaves, and what is said where it cannot.
+ * test_ways.c BUILD WALL - each way to start and to stop a session, what it leaves, and what is said where it cannot.
+ * WALL: libraries/wall.c.
  */
 #include "support.h"
 
@@ -9,8 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define API "WARPSPAN_START=api"
+
+static const char *wall_library;
 
 /* Session `n` holds so many grids of step(), and all that it launched. */
 static void assert_session(unsigned n, unsigned steps)
@@ -214,6 +218,69 @@ static void a_kernel_that_never_ends_does_not_hold_the_stop(void **state)
 	run_result_finish(&result);
 }
 
+/* Waits do not go by it. */
+static void a_clock_on_the_wall_that_is_set_back_holds_nobody(void **state)
+{
+	struct run_result result;
+	char both[8192];
+
+	snprintf(both, sizeof(both), "LD_PRELOAD=%s:%s", wall_library, steps_preload() + strlen("LD_PRELOAD="));
+	steps_run("start hold stop:0 stop:300 release",
+		  (const char *[]){ both, API, "WARPSPAN_EXIT_TIMEOUT=40s", NULL }, 0, &result);
+	assert_holds(result.out, "start 0\nhold 0\nstop 0\nstop -3\nrelease 0\n");
+	assert_true(result.seconds < 20);
+	run_result_finish(&result);
+}
+
+static void a_kernel_that_runs_through_many_sessions_costs_one_thread(void **state)
+{
+	struct run_result result;
+	struct warpspan_model *model;
+
+	steps_run("start hold stop:50 start stop:50 start stop:50 start stop:50 threads:warpspan-wait start launch:1 "
+		  "release stop:10000 threads:warpspan-wait start launch:2 stop:10000",
+		  (const char *[]){ API, "WARPSPAN_FORMAT=none", NULL }, 0, &result);
+	assert_holds(result.out, "threads 1\nstart 0\nlaunch 0\nrelease 0\nstop 0\nthreads 0\n");
+	run_result_finish(&result);
+	for (unsigned n = 1; n <= 6; n++) {
+		model = steps_load(n);
+		assert_int_equal(model->quiet, n > 4);
+		assert_int_equal(steps_grids(model, "step"), n > 4 ? n - 4 : 0);
+		warpspan_model_destroy(model);
+	}
+}
+
+static void a_session_that_was_stopped_is_not_active_while_it_waits_for_kernels(void **state)
+{
+	struct run_result result;
+
+	steps_run("start hold active mark:one stop:0 active mark:two start release",
+		  (const char *[]){ API, "WARPSPAN_EXIT_TIMEOUT=5s", NULL }, 0, &result);
+	assert_holds(result.out, "active 1\nmark 0\nstop 0\nactive 0\nmark -2\nstart: session 1, started by "
+				 "warpspan_start() at ");
+	assert_holds(result.out, ", is still being written; try again in a moment\nstart -3\n");
+	run_result_finish(&result);
+}
+
+static void a_name_that_was_used_too_often_is_said(void **state)
+{
+	struct run_result result;
+
+	for (unsigned i = 0; i < 1000; i++) {
+		char name[32];
+		FILE *file;
+
+		snprintf(name, sizeof(name), i == 0 ? "same.wspan" : "same.%u.wspan", i);
+		file = fopen(in_folder(name), "w");
+		assert_non_null(file);
+		fclose(file);
+	}
+	steps_run("start:OUT=same start", (const char *[]){ API, NULL }, 0, &result);
+	assert_holds(result.out, "same.999.wspan': this file and those numbered before it exist; remove some, or put "
+				 "%n and %p into WARPSPAN_OUT\nstart -6\nstart 0\n");
+	run_result_finish(&result);
+}
+
 static void a_stop_inside_a_callback_does_not_wait(void **state)
 {
 	struct run_result result;
@@ -280,13 +347,20 @@ int main(int argc, char **argv)
 		TEST(what_never_began_is_said),
 		TEST(a_session_ends_when_its_time_is_over),
 		TEST(a_kernel_that_never_ends_does_not_hold_the_stop),
+		TEST(a_clock_on_the_wall_that_is_set_back_holds_nobody),
+		TEST(a_kernel_that_runs_through_many_sessions_costs_one_thread),
+		TEST(a_session_that_was_stopped_is_not_active_while_it_waits_for_kernels),
+		TEST(a_name_that_was_used_too_often_is_said),
 		TEST(a_stop_inside_a_callback_does_not_wait),
 		TEST(a_session_outlives_its_context),
 		TEST(marks_are_the_programs),
 		TEST(without_the_library_it_says_so),
 	};
 
-	if (argc != 2)
+	if (argc != 3)
+		return 2;
+	wall_library = realpath(argv[2], NULL);
+	if (wall_library == NULL)
 		return 2;
 	steps_init(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
