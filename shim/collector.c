@@ -337,11 +337,25 @@ static struct warpspan_drain_result drain_all(enum warpspan_drain_mode mode)
 
 /* --- the beginning of a session --------------------------------------------------------------- */
 
+static bool is_resumed(const struct warpspan_context *context)
+{
+	bool resumed;
+
+	warpspan_lock(&lock);
+	resumed = context->resumed_for == opened;
+	warpspan_unlock(&lock);
+	return resumed;
+}
+
+/* One whose arenas were made for this session, by the launch that began it, may be in use already. */
 static CUresult resume_one(struct warpspan_context *context, void *argument)
 {
 	const struct warpspan_settings *settings = argument;
-	const CUresult error = warpspan_arenas_resume(context->arenas, settings->events_per_warp);
+	CUresult error;
 
+	if (is_resumed(context))
+		return CUDA_SUCCESS;
+	error = warpspan_arenas_resume(context->arenas, settings->events_per_warp);
 	if (error == CUDA_SUCCESS)
 		warpspan_collector_note_resumed(context);
 	return error;

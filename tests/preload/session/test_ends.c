@@ -157,6 +157,8 @@ static void a_kernel_that_never_ends_holds_no_end(void **state)
 
 static void an_end_while_sessions_come_and_go(void **state)
 {
+	unsigned n_captures = 0;
+
 	for (unsigned i = 0; i < 4; i++) {
 		struct run_result result;
 		char number[16];
@@ -166,10 +168,11 @@ static void an_end_while_sessions_come_and_go(void **state)
 		assert_string_equal(result.err, "");
 		assert_true(result.seconds < 2 + EXTRA_S);
 		run_result_finish(&result);
-		assert_true(assert_all_readable() > 0);
+		n_captures += assert_all_readable(); /* the earliest end may come before the first session */
 		remove_folder(state);
 		make_folder(state);
 	}
+	assert_true(n_captures > 0);
 }
 
 /* exit() in a handler is not allowed, and common. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_ways.c BUILD WALL - each way to start and to stop a session, what it leaves, and what is said where it cannot.
- * WALL: libraries/wall.c.
+ * test_ways.c BUILD WALL LATE - each way to start and to stop a session, what it leaves, and what is said where it
+ * cannot. WALL: libraries/wall.c; LATE: libraries/late_threads.c.
  */
 #include "support.h"
 
@@ -14,7 +14,7 @@
 
 #define API "WARPSPAN_START=api"
 
-static const char *wall_library;
+static const char *wall_library, *late_library;
 
 /* Session `n` holds so many grids of step(), and all that it launched. */
 static void assert_session(unsigned n, unsigned steps)
@@ -34,6 +34,18 @@ static void by_default_one_session_runs_from_the_first_launch_to_the_end(void **
 	steps_run("launch:2 sync launch:1", NULL, 0, &result);
 	assert_int_equal(steps_captures(), 1);
 	assert_session(1, 3);
+	run_result_finish(&result);
+}
+
+/* The first launches are through before the collector has begun. */
+static void a_late_collector_loses_nothing(void **state)
+{
+	struct run_result result;
+	char both[4096];
+
+	snprintf(both, sizeof(both), "LD_PRELOAD=%s:%s", late_library, steps_preload() + strlen("LD_PRELOAD="));
+	steps_run("launch:2 sync launch:1 sync sleep:300 launch:1", (const char *[]){ both, NULL }, 0, &result);
+	assert_session(1, 4);
 	run_result_finish(&result);
 }
 
@@ -332,6 +344,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(by_default_one_session_runs_from_the_first_launch_to_the_end),
+		TEST(a_late_collector_loses_nothing),
 		TEST(the_program_starts_and_stops),
 		TEST(a_session_may_begin_before_the_first_call_of_cuda),
 		TEST(a_session_without_any_cuda_is_empty),
@@ -357,10 +370,11 @@ int main(int argc, char **argv)
 		TEST(without_the_library_it_says_so),
 	};
 
-	if (argc != 3)
+	if (argc != 4)
 		return 2;
 	wall_library = realpath(argv[2], NULL);
-	if (wall_library == NULL)
+	late_library = realpath(argv[3], NULL);
+	if (wall_library == NULL || late_library == NULL)
 		return 2;
 	steps_init(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
