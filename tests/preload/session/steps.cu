@@ -12,8 +12,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <dirent.h>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <sys/resource.h>
