@@ -481,14 +481,14 @@ int warpspan_session_stop(const struct warpspan_origin *by, uint64_t patience_ns
 	warpspan_lock(&lock);
 	result = stop_locked();
 	*ret_number = machine.number;
-	if (result == WARPSPAN_ERR_DRAINING)
-		tell_refused(result, message);
 	warpspan_unlock(&lock);
 	if (result == 0) {
 		warpspan_collector_close(by, patience_ns != 0 ? patience_ns : process_settings.exit_timeout_ns);
 		warpspan_control_look_at_signals();
 	} else if (result == WARPSPAN_ERR_NOT_STARTED) {
 		tell(message, "no session is active");
+	} else {
+		tell(message, "session %u is stopped already, and still being written", *ret_number);
 	}
 	return result;
 }

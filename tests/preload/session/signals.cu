@@ -69,6 +69,7 @@ static void at_default()
 	raise(the_signal);
 	say("stopped", wait_active(false));
 	launch(1);
+	(void)warpspan_stop(10000); /* all of it is written */
 	raise(the_signal);
 	usleep(500000); /* for the library to say that it found nothing to stop */
 	say("alive", cudaDeviceSynchronize() == cudaSuccess);
