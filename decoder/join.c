@@ -23,63 +23,11 @@
 #include "join.h"
 
 #include "align.h"
+#include "join_graphs.h"
 #include "placement.h"
 #include "shape.h"
 
-#define SHIFTS_TRIED 64      /* candidates for the shift between ids and log */
-#define GRAPHS_MOST  16      /* executable graphs of a context whose shares are searched for */
-#define SHARES_TRIED 100000  /* steps of one such search */
-#define STEPS_MOST   4000000 /* of all of them together: a forged capture may ask for many */
-
-/* A call that launched, or may have launched, grids. */
-struct event {
-	uint64_t number, begin_ns, end_ns;
-	uint64_t stream;
-	uint32_t thread;
-	uint32_t launch, call; /* index; the other is NONE */
-	uint32_t next;         /* the next launch of the same graph; NONE */
-	enum warpspan_phase phase;
-};
-
-typedef ARRAY(struct event) event_array;
-
-/* An executable graph, as long as it held the same: how often it was launched, and how many grids of the shape at hand
- * each time. */
-struct graph {
-	uint64_t n_launches, share;
-	uint32_t first, last; /* of its launches */
-};
-
-/* A launch of this graph makes so many grids of this shape. */
-struct held {
-	struct shape shape;
-	uint32_t graph; /* index */
-	uint32_t n;
-};
-
-/* What was found out about one context. */
-struct context {
-	struct launches *launches;
-	event_array graph_launches; /* that succeeded, by number */
-	ARRAY(struct graph) graphs;
-	struct map graphs_by_handle;   /* handle, what it held -> index */
-	uint32_t unknown[GRAPHS_MOST]; /* of them those whose contents are not known */
-	ARRAY(struct held) held;       /* of the others, by shape and graph */
-	size_t n_unknown;              /* more than GRAPHS_MOST: not all are listed */
-	bool late_graphs;              /* some of them were launched after the stop: not all of theirs may be here */
-	ARRAY(struct event) waits;     /* synchronisations of the whole context that succeeded, by begin */
-};
-
-/* One side of the join: a launch of the log or a grid, with its shape. */
-struct side {
-	struct shape shape;
-	uint32_t index; /* in the log or the grids */
-	uint64_t order; /* number of the launch; %gridid, or start where that is constant */
-	uint32_t site;  /* of a grid: one of its WS_OPENs */
-	uint32_t context;
-};
-
-typedef ARRAY(struct side) side_array;
+#define SHIFTS_TRIED 64 /* candidates for the shift between ids and log */
 
 static int by_context_and_order(const void *left, const void *right)
 {
@@ -145,35 +93,6 @@ static void pair_up(struct launches *launches, uint32_t grid, const struct event
 	to->phase = event->phase;
 }
 
-static struct event event_of_launch(const struct launches *launches, uint32_t index)
-{
-	const struct warpspan_launch *launch = &launches->log[index];
-	return (struct event){ .number = launch->number,
-			       .begin_ns = launch->begin_ns,
-			       .end_ns = launch->end_ns,
-			       .stream = launch->stream != 0 ? launch->stream : 1,
-			       .thread =
-				       launch->stream == 2 ? launch->thread : 0, /* streams of threads are their own */
-			       .launch = index,
-			       .call = WARPSPAN_NONE,
-			       .phase = meta_phase_at(launches->meta, launch->begin_ns) };
-}
-
-/* The default stream of a graph launch may be that of its thread: the entry point is not looked at. */
-static struct event event_of_call(const struct launches *launches, uint32_t index)
-{
-	const struct warpspan_host_call *call = &launches->calls[index];
-	return (struct event){ .number = call->number,
-			       .begin_ns = call->begin_ns,
-			       .end_ns = call->end_ns,
-			       .stream = call->stream != 0 ? call->stream : 1,
-			       .thread = call->stream == 0 || call->stream == 2 ? call->thread : 0,
-			       .launch = WARPSPAN_NONE,
-			       .call = index,
-			       .next = WARPSPAN_NONE,
-			       .phase = meta_phase_at(launches->meta, call->begin_ns) };
-}
-
 /* Do all grids fit the launches, when the first of them is that of `first`? Ids count the launches. */
 static bool shift_fits(const struct side *grids, size_t n_grids, const struct side *hosts, size_t n_hosts, size_t first)
 {
@@ -198,7 +117,7 @@ static void pair_by_shift(struct launches *launches, const struct side *grids, s
 {
 	for (size_t i = 0; i < n_grids; i++) {
 		const struct side *host = &hosts[first + (grids[i].order - grids[0].order)];
-		const struct event event = event_of_launch(launches, host->index);
+		const struct event event = join_event_of_launch(launches, host->index);
 		pair_up(launches, grids[i].index, &event, WARPSPAN_JOIN_ID);
 	}
 }
@@ -246,7 +165,7 @@ static int init_placement(struct placement *placement, const struct launches *la
 		return WARPSPAN_NO_MEMORY;
 	}
 	for (size_t i = 0; i < n; i++) {
-		const struct event event = event_of_launch(launches, hosts[i].index);
+		const struct event event = join_event_of_launch(launches, hosts[i].index);
 		made[i] = (struct placement_launch){ event.stream, event.thread, launches->log[hosts[i].index].kernel,
 						     event.phase };
 	}
@@ -264,7 +183,7 @@ static bool find_shift(struct launches *launches, struct placement *placement, c
 		if (compare_shapes(hosts[first].shape, grids[0].shape) != 0)
 			continue;
 		launches->n_search_steps += n_grids + n_hosts;
-		if (launches->n_search_steps > STEPS_MOST)
+		if (launches->n_search_steps > JOIN_STEPS_MOST)
 			return false;
 		if (!shift_fits(grids, n_grids, hosts, n_hosts, first))
 			continue;
@@ -489,123 +408,6 @@ static int pair_in_order(struct context *context, struct side *grids, const stru
 	return result;
 }
 
-/* --- graphs ----------------------------------------------------------------------------------- */
-
-struct search {
-	const struct context *context;
-	uint64_t shares[GRAPHS_MOST], found[GRAPHS_MOST];
-	unsigned n_found, n_steps;
-};
-
-/* Looks for numbers of grids per launch of each graph from `index` on that add up to `rest`; stops at the second. */
-static void search_shares(struct search *search, size_t index, uint64_t rest)
-{
-	const struct context *context = search->context;
-	const uint64_t n = context->graphs.items[context->unknown[index]].n_launches;
-	if (++search->n_steps > SHARES_TRIED || search->n_found > 1)
-		return;
-	if (index + 1 == context->n_unknown) {
-		if (rest % n != 0)
-			return;
-		search->shares[index] = rest / n;
-		search->n_found++;
-		memcpy(search->found, search->shares, sizeof(search->found));
-		return;
-	}
-	for (uint64_t share = 0; share * n <= rest && search->n_found < 2 && search->n_steps <= SHARES_TRIED; share++) {
-		search->shares[index] = share;
-		search_shares(search, index + 1, rest - share * n);
-	}
-}
-
-/* What is held of the shape, in the order of graphs. */
-static const struct held *held_part(const struct context *context, struct shape shape, size_t *ret_n)
-{
-	size_t low = 0, high = context->held.n;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		if (compare_shapes(context->held.items[middle].shape, shape) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	size_t end = low;
-	while (end < context->held.n && compare_shapes(context->held.items[end].shape, shape) == 0)
-		end++;
-	*ret_n = end - low;
-	return context->held.n > 0 ? context->held.items + low : NULL;
-}
-
-/* How many grids of the shape a launch of each graph makes. False: nothing certain. */
-static bool find_shares(struct context *context, const struct held *held, size_t n_held, uint64_t n_from_graphs)
-{
-	struct search search = { .context = context };
-	uint64_t n_known = 0;
-	for (size_t i = 0; i < n_held; i++)
-		context->graphs.items[held[i].graph].share = 0;
-	for (size_t i = 0; i < n_held; i++) {
-		struct graph *graph = &context->graphs.items[held[i].graph];
-		uint64_t made;
-		graph->share += held[i].n;
-		if (__builtin_mul_overflow((uint64_t)held[i].n, graph->n_launches, &made) ||
-		    __builtin_add_overflow(n_known, made, &n_known) || n_known > n_from_graphs)
-			return false;
-	}
-	if (context->n_unknown == 0)
-		return n_known == n_from_graphs;
-	if (context->n_unknown > GRAPHS_MOST || context->launches->n_search_steps > STEPS_MOST)
-		return false;
-	search_shares(&search, 0, n_from_graphs - n_known);
-	context->launches->n_search_steps += search.n_steps;
-	if (search.n_found != 1 || search.n_steps > SHARES_TRIED)
-		return false;
-	for (size_t i = 0; i < context->n_unknown; i++)
-		context->graphs.items[context->unknown[i]].share = search.found[i];
-	return true;
-}
-
-static int by_event_number(const void *left, const void *right)
-{
-	const struct event *a = left, *b = right;
-	return (a->number > b->number) - (a->number < b->number);
-}
-
-/* The launches of a graph, each as often as it makes grids of the shape at hand. */
-static int list_graph_events(const struct context *context, const struct graph *graph, event_array *events)
-{
-	for (uint32_t i = graph->share > 0 ? graph->first : WARPSPAN_NONE; i != WARPSPAN_NONE;
-	     i = context->graph_launches.items[i].next) {
-		for (uint64_t share = 0; share < graph->share; share++) {
-			struct event *event = array_add(events);
-			if (event == NULL)
-				return WARPSPAN_NO_MEMORY;
-			*event = context->graph_launches.items[i];
-		}
-	}
-	return WARPSPAN_OK;
-}
-
-/* The launches of a shape and those of graphs that make it, by number. */
-static int list_events(const struct context *context, const struct side *hosts, size_t n_hosts, bool with_graphs,
-		       const struct held *held, size_t n_held, event_array *events)
-{
-	int result = WARPSPAN_OK;
-	for (size_t i = 0; i < n_hosts; i++) {
-		struct event *event = array_add(events);
-		if (event == NULL)
-			return WARPSPAN_NO_MEMORY;
-		*event = event_of_launch(context->launches, hosts[i].index);
-	}
-	for (size_t i = 0; with_graphs && i < n_held && result == WARPSPAN_OK; i++)
-		if (i == 0 || held[i].graph != held[i - 1].graph)
-			result = list_graph_events(context, &context->graphs.items[held[i].graph], events);
-	for (size_t i = 0; with_graphs && i < context->n_unknown && i < GRAPHS_MOST && result == WARPSPAN_OK; i++)
-		result = list_graph_events(context, &context->graphs.items[context->unknown[i]], events);
-	if (result == WARPSPAN_OK && events->n > 1)
-		qsort(events->items, events->n, sizeof(*events->items), by_event_number);
-	return result;
-}
-
 /* --- a context -------------------------------------------------------------------------------- */
 
 /* Grids of one shape whose launches are not certain. */
@@ -615,7 +417,7 @@ static void leave_open(struct launches *launches, const struct side *grids, size
 	const uint32_t kernel = from_graphs ? MAP_NONE : only_kernel(launches, hosts, n_hosts);
 	enum warpspan_phase phase = WARPSPAN_OWN;
 	for (size_t i = 0; i < n_hosts && !from_graphs; i++) {
-		const struct event event = event_of_launch(launches, hosts[i].index);
+		const struct event event = join_event_of_launch(launches, hosts[i].index);
 		if (i > 0 && event.phase != phase)
 			phase = WARPSPAN_OWN;
 		else
@@ -633,21 +435,6 @@ static void leave_open(struct launches *launches, const struct side *grids, size
 	}
 }
 
-/* How many grids of a shape the launches of graphs made. False: not known. */
-static bool count_held(const struct context *context, const struct held *held, size_t n_held, uint64_t *ret_n)
-{
-	uint64_t n = 0;
-	for (size_t i = 0; i < n_held; i++) {
-		uint64_t made;
-		if (__builtin_mul_overflow((uint64_t)held[i].n, context->graphs.items[held[i].graph].n_launches,
-					   &made) ||
-		    __builtin_add_overflow(n, made, &n))
-			return false;
-	}
-	*ret_n = n;
-	return context->n_unknown == 0 && !context->late_graphs;
-}
-
 /* The same rules where not all launches of the shape are the session's. */
 static int join_foreign_by_shape(struct context *context, struct side *grids, size_t n_grids, const struct side *hosts,
 				 size_t n_hosts)
@@ -655,9 +442,9 @@ static int join_foreign_by_shape(struct context *context, struct side *grids, si
 	struct launches *launches = context->launches;
 	const bool graphs = context->graph_launches.n > 0;
 	size_t n_held;
-	const struct held *held = held_part(context, grids[0].shape, &n_held);
+	const struct held *held = join_held_part(context, grids[0].shape, &n_held);
 	uint64_t n_from_graphs = 0;
-	bool certain = !graphs || count_held(context, held, n_held, &n_from_graphs);
+	bool certain = !graphs || join_count_held(context, held, n_held, &n_from_graphs);
 	certain = certain && n_from_graphs < n_grids;
 	const size_t n_direct = certain ? n_grids - (size_t)n_from_graphs : 0;
 	struct side *chosen = calloc(n_direct + 1, sizeof(*chosen));
@@ -669,9 +456,9 @@ static int join_foreign_by_shape(struct context *context, struct side *grids, si
 	for (size_t i = 0; i < n_grids && n_from_graphs > 0; i++)
 		certain = certain && launches->grids.items[grids[i].index].match != WARPSPAN_MATCH_UNSURE;
 	if (result == WARPSPAN_OK && certain && n_from_graphs > 0)
-		certain = find_shares(context, held, n_held, n_from_graphs);
+		certain = join_find_shares(context, held, n_held, n_from_graphs);
 	if (result == WARPSPAN_OK && certain)
-		result = list_events(context, chosen, n_direct, n_from_graphs > 0, held, n_held, &events);
+		result = join_list_events(context, chosen, n_direct, n_from_graphs > 0, held, n_held, &events);
 	if (result == WARPSPAN_OK && certain)
 		result = pair_in_order(context, grids, events.items, n_grids);
 	else
@@ -693,14 +480,15 @@ static int join_by_shape(struct context *context, struct side *grids, size_t n_g
 	const bool more = n_grids > n_hosts && context->graph_launches.n > 0;
 	const bool prefix = n_hosts > n_grids && kernel != MAP_NONE && !launches->complete && !launches->lost_warps;
 	size_t n_held;
-	const struct held *held = held_part(context, grids[0].shape, &n_held);
+	const struct held *held = join_held_part(context, grids[0].shape, &n_held);
 	const bool equal = n_grids == n_hosts && n_held == 0;
-	bool pair = equal || prefix ||
-		    (more && whole && !context->late_graphs && find_shares(context, held, n_held, n_grids - n_hosts));
+	bool pair =
+		equal || prefix ||
+		(more && whole && !context->late_graphs && join_find_shares(context, held, n_held, n_grids - n_hosts));
 	for (size_t i = 0; i < n_grids && more; i++)
 		pair = pair && launches->grids.items[grids[i].index].match != WARPSPAN_MATCH_UNSURE;
 	event_array events = { 0 };
-	int result = pair ? list_events(context, hosts, n_hosts, more, held, n_held, &events) : WARPSPAN_OK;
+	int result = pair ? join_list_events(context, hosts, n_hosts, more, held, n_held, &events) : WARPSPAN_OK;
 	if (!pair)
 		leave_open(launches, grids, n_grids, hosts, n_hosts, more);
 	if (result == WARPSPAN_OK && pair)
@@ -763,7 +551,7 @@ static int join_by_gaps(struct launches *launches, const struct side *grids, siz
 	for (size_t i = 0; i < n_grids && aligned == 0; i++) {
 		if (found[i] == ALIGN_NONE || launches->grids.items[grids[i].index].host != WARPSPAN_NONE)
 			continue;
-		const struct event event = event_of_launch(launches, hosts[found[i]].index);
+		const struct event event = join_event_of_launch(launches, hosts[found[i]].index);
 		pair_up(launches, grids[i].index, &event, WARPSPAN_JOIN_ID);
 	}
 	free(wanted);
@@ -814,85 +602,6 @@ static int join_context(struct context *context, struct side *grids, size_t n_gr
 		at += n_alike;
 	}
 	return result == WARPSPAN_OK ? join_rest(context, grids, n_grids, hosts, n_hosts) : result;
-}
-
-static int by_shape_and_graph(const void *left, const void *right)
-{
-	const struct held *a = left, *b = right;
-	const int shapes = compare_shapes(a->shape, b->shape);
-	return shapes != 0 ? shapes : (a->graph > b->graph) - (a->graph < b->graph);
-}
-
-/* What the graph holds, by shape. */
-static int note_held(struct context *context, const struct meta_graph *holds, uint32_t graph)
-{
-	for (uint32_t i = 0; i < holds->n_kernels; i++) {
-		const struct meta_graph_kernel *kernel =
-			&context->launches->meta->graph_kernels.items[holds->first + i];
-		struct shape shape;
-		if (kernel->n == 0 || !shape_of(kernel->module, kernel->grid, kernel->threads, &shape))
-			continue;
-		struct held *held = array_add(&context->held);
-		if (held == NULL)
-			return WARPSPAN_NO_MEMORY;
-		*held = (struct held){ shape, graph, kernel->n };
-	}
-	return WARPSPAN_OK;
-}
-
-/* A launch of a graph, the `index`th of the context. */
-static int note_graph(struct context *context, const struct warpspan_host_call *call, uint32_t index)
-{
-	const struct meta *meta = context->launches->meta;
-	const struct meta_graph *holds = meta_graph_at(meta, call->amount, call->begin_ns);
-	if (holds != NULL && !holds->certain)
-		holds = NULL;
-	const uint64_t which = holds != NULL ? (uint64_t)(holds - meta->graphs.items) + 1 : 0;
-	const uint32_t known = map_find(&context->graphs_by_handle, call->amount, which);
-	if (known != MAP_NONE) {
-		struct graph *graph = &context->graphs.items[known];
-		context->graph_launches.items[graph->last].next = index;
-		graph->last = index;
-		graph->n_launches++;
-		return WARPSPAN_OK;
-	}
-	const uint32_t number = (uint32_t)context->graphs.n;
-	struct graph *graph = array_add(&context->graphs);
-	if (graph == NULL || map_set(&context->graphs_by_handle, call->amount, which, number) < 0)
-		return WARPSPAN_NO_MEMORY;
-	*graph = (struct graph){ 1, 0, index, index };
-	if (holds != NULL)
-		return note_held(context, holds, number);
-	if (context->n_unknown < GRAPHS_MOST)
-		context->unknown[context->n_unknown] = number;
-	context->n_unknown++;
-	return WARPSPAN_OK;
-}
-
-/* The calls that concern a context, in order. `calls` are sorted by context and number. */
-static int look_at_calls(struct context *context, const uint32_t *calls, size_t n)
-{
-	const struct launches *launches = context->launches;
-	for (size_t i = 0; i < n; i++) {
-		const struct warpspan_host_call *call = &launches->calls[calls[i]];
-		if (call->kind == WARPSPAN_HOST_SYNCHRONIZE) {
-			struct event *wait = array_add(&context->waits);
-			if (wait == NULL)
-				return WARPSPAN_NO_MEMORY;
-			*wait = event_of_call(launches, calls[i]);
-			continue;
-		}
-		struct event *launch = array_add(&context->graph_launches);
-		if (launch == NULL)
-			return WARPSPAN_NO_MEMORY;
-		*launch = event_of_call(launches, calls[i]);
-		context->late_graphs = context->late_graphs || launch->phase == WARPSPAN_LATE;
-		if (note_graph(context, call, (uint32_t)context->graph_launches.n - 1) < 0)
-			return WARPSPAN_NO_MEMORY;
-	}
-	if (context->held.n > 1)
-		qsort(context->held.items, context->held.n, sizeof(*context->held.items), by_shape_and_graph);
-	return WARPSPAN_OK;
 }
 
 static int collect_sides(struct launches *launches, side_array *grids, side_array *hosts)
@@ -983,7 +692,7 @@ static int join_each_context(struct launches *launches, side_array *grids, side_
 			call++;
 		for (call_end = call; call_end < n_calls && launches->calls[calls[call_end]].context == number;)
 			call_end++;
-		result = look_at_calls(&context, calls + call, call_end - call);
+		result = join_look_at_calls(&context, calls + call, call_end - call);
 		if (result == WARPSPAN_OK)
 			result = join_context(&context, grids->items + at, n_grids,
 					      n_hosts > 0 ? hosts->items + first : NULL, n_hosts);
