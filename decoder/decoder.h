@@ -96,7 +96,7 @@ enum warpspan_export_format {
 struct warpspan_exported {
 	unsigned formats;    /* those that are in their files */
 	bool decoded;        /* the capture could be read, and the rest is known */
-	uint64_t n_launches; /* the session's, less those the driver refused */
+	uint64_t n_launches; /* the session's, those of graphs as well, less those the driver refused */
 	uint64_t n_records;  /* of what is shown */
 };
 int warpspan_export(const char *capture_path, unsigned formats, FILE *report, struct warpspan_exported *ret_exported,

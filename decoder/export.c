@@ -164,6 +164,10 @@ static void describe(const struct warpspan_model *model, struct warpspan_exporte
 	ret->n_records = model->n_records;
 	for (uint32_t i = 0; i < model->n_launches; i++)
 		ret->n_launches += model->launches[i].result == 0;
+	/* Those that no call of the host's log stands for: of graphs above all. */
+	for (uint32_t i = 0; i < model->n_grids; i++)
+		ret->n_launches +=
+			model->grids[i].host == WARPSPAN_NONE && model->grids[i].join != WARPSPAN_JOIN_AMBIGUOUS;
 }
 
 static int export_capture(const char *capture_path, unsigned formats, FILE *report, struct warpspan_exported *ret,

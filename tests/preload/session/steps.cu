@@ -48,6 +48,7 @@ __global__ void hold(volatile int *held)
 
 static int *data, *held;
 static cudaStream_t side;
+static cudaGraphExec_t graph;
 
 static void prepare()
 {
@@ -56,6 +57,18 @@ static void prepare()
 	cudaMalloc(&data, 128 * sizeof(int));
 	cudaHostAlloc(&held, sizeof(int), cudaHostAllocMapped);
 	cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking);
+}
+
+/* That launches step() so many times. */
+static int make_graph(int n)
+{
+	prepare();
+	cudaGraph_t made;
+	cudaStreamBeginCapture(side, cudaStreamCaptureModeThreadLocal);
+	for (int i = 0; i < n; i++)
+		step<<<2, 64, 0, side>>>(data);
+	cudaStreamEndCapture(side, &made);
+	return cudaGraphInstantiate(&graph, made, 0);
 }
 
 static int start(std::string text)
@@ -123,6 +136,13 @@ static long one_step(const std::string &name, const std::string &rest)
 		prepare();
 		for (int i = 0; i < number_of(rest); i++)
 			name == "launch" ? step<<<2, 64>>>(data) : other<<<3, 32>>>(data);
+		return cudaGetLastError();
+	}
+	if (name == "graph")
+		return make_graph(number_of(rest));
+	if (name == "replay") {
+		for (int i = 0; i < number_of(rest); i++)
+			cudaGraphLaunch(graph, side);
 		return cudaGetLastError();
 	}
 	if (name == "sync")

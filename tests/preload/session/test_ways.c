@@ -274,6 +274,19 @@ static void a_session_that_was_stopped_is_not_active_while_it_waits_for_kernels(
 	run_result_finish(&result);
 }
 
+static void graphs_of_before_record_in_every_session(void **state)
+{
+	struct run_result result;
+
+	steps_run("launch:1 graph:3 replay:1 sync start replay:2 stop:10000 replay:1 start replay:1 launch:1 "
+		  "stop:10000",
+		  (const char *[]){ API, NULL }, 0, &result);
+	assert_session(1, 6);
+	assert_holds(result.err, ": 6 launches, 48 records: ");
+	assert_holds(result.err, ": 4 launches, 32 records: ");
+	run_result_finish(&result);
+}
+
 static void a_name_that_was_used_too_often_is_said(void **state)
 {
 	struct run_result result;
@@ -363,6 +376,7 @@ int main(int argc, char **argv)
 		TEST(a_clock_on_the_wall_that_is_set_back_holds_nobody),
 		TEST(a_kernel_that_runs_through_many_sessions_costs_one_thread),
 		TEST(a_session_that_was_stopped_is_not_active_while_it_waits_for_kernels),
+		TEST(graphs_of_before_record_in_every_session),
 		TEST(a_name_that_was_used_too_often_is_said),
 		TEST(a_stop_inside_a_callback_does_not_wait),
 		TEST(a_session_outlives_its_context),
