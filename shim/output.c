@@ -27,6 +27,7 @@ static struct warpspan_writer *writer;
 static char path[WARPSPAN_TEXT_BYTES];
 static pthread_mutex_t path_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool failed;
+static char why_failed[WARPSPAN_REASON_BYTES];
 static bool elsewhere; /* it was moved already */
 /* The session's own writer while a copy is written to; else NULL. */
 static struct warpspan_writer *copy_of;
@@ -159,10 +160,13 @@ static void tell_cannot_create(const char *refused, const struct warpspan_error 
 			"cannot write '%.*s': this file and those numbered before it exist; remove some, or put %%n "
 			"and %%p into WARPSPAN_OUT",
 			SHOWN, refused);
-	else
+	else if (error->system_errno != 0)
 		(void)snprintf(*ret_reason, sizeof(*ret_reason),
 			       "cannot write '%.*s': %s; set WARPSPAN_OUT to a directory you may write to", SHOWN,
-			       refused, error->system_errno != 0 ? strerror(error->system_errno) : error->text);
+			       refused, strerror(error->system_errno));
+	else
+		(void)snprintf(*ret_reason, sizeof(*ret_reason), "cannot write '%.*s': %.200s", SHOWN, refused,
+			       error->text);
 }
 
 uint64_t warpspan_output_progress(void)
@@ -197,6 +201,7 @@ bool warpspan_output_failed(void)
 static void fail(const char *text)
 {
 	failed = true;
+	(void)snprintf(why_failed, sizeof(why_failed), "%s", text);
 	warpspan_error("%s; what the file holds is kept", text);
 }
 
@@ -356,4 +361,12 @@ void warpspan_output_finish(void)
 	else if (warpspan_writer_finish(writer, &error) < 0)
 		fail(error.text);
 	writer = NULL;
+}
+
+void warpspan_output_discard(char (*ret_reason)[WARPSPAN_REASON_BYTES])
+{
+	(void)snprintf(*ret_reason, sizeof(*ret_reason), "cannot write '%.*s': %.500s", SHOWN, path, why_failed);
+	writer = warpspan_writer_close(writer);
+	(void)unlink(path);
+	set_path("");
 }

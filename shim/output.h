@@ -49,5 +49,7 @@ bool warpspan_output_snapshot_end(char (*ret_reason)[WARPSPAN_REASON_BYTES]);
 
 /* Writes the end of the capture and closes it. */
 void warpspan_output_finish(void);
+/* Of a capture that failed before anything was recorded: removes it. *ret_reason says why it failed. */
+void warpspan_output_discard(char (*ret_reason)[WARPSPAN_REASON_BYTES]);
 
 #endif

@@ -306,8 +306,8 @@ static int begin(const struct warpspan_settings *settings, unsigned number, cons
 	}
 	warpspan_meta_session(settings, number, driver_version, by, begin_ns);
 	if (warpspan_output_failed()) {
-		tell(message, "cannot write '%s'", warpspan_output_path());
-		warpspan_output_finish();
+		warpspan_output_discard(&reason);
+		tell(message, "%s", reason);
 		return WARPSPAN_ERR_OUTPUT;
 	}
 	warpspan_debug("recording to '%s'", warpspan_output_path());

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_places.c BUILD FULL SECURE - captures where there is no room, where others are, and where the environment must
- * not say where they go. FULL, SECURE: libraries/full.c, libraries/secure.c.
+ * test_places.c BUILD FULL SECURE POOR - captures where there is no room or no memory, where others are, and where the
+ * environment must not say where they go. FULL, SECURE, POOR: libraries/full.c, secure.c, poor.c.
  */
 #include "support.h"
 
@@ -16,7 +16,7 @@
 #define N_AT_ONCE 64
 #define API       "WARPSPAN_START=api"
 
-static const char *full_library, *secure_library;
+static const char *full_library, *secure_library, *poor_library;
 static char elsewhere[64]; /* where there is room */
 
 static int make_both(void **state)
@@ -241,6 +241,39 @@ static void T34_a_small_disk(void **state)
 	run_result_finish(&result);
 }
 
+static unsigned times(const char *text, const char *wanted)
+{
+	unsigned n = 0;
+
+	for (; (text = strstr(text, wanted)) != NULL; text += strlen(wanted))
+		n++;
+	return n;
+}
+
+/* About 1,200 requests there are; every 31st is refused once, the program goes on, and so do sessions. */
+static void a_request_for_memory_that_is_refused_costs_one_session_at_most(void **state)
+{
+	unsigned n_refused_starts = 0, n = 0;
+
+	for (unsigned at = 1; at < 1200; at += 31, n++) {
+		struct run_result result;
+		char which[32], out[128];
+
+		snprintf(which, sizeof(which), "POOR_AT=%u", at);
+		snprintf(out, sizeof(out), "WARPSPAN_OUT=%s/%u-%%n", folder, at);
+		run_behind(poor_library, "start launch:2 stop:10000 start launch:1 stop:10000",
+			   (const char *[]){ which, out, API, "WARPSPAN_EXIT_TIMEOUT=500ms", NULL }, &result);
+		assert_int_equal(times(result.out, "launch 0\n"), 2);
+		assert_true(times(result.out, "start 0\n") >= 1);
+		assert_true(result.seconds < 8);
+		n_refused_starts += 2 - times(result.out, "start 0\n");
+		run_result_finish(&result);
+	}
+	print_message("%u programs, %u starts refused\n", n, n_refused_starts);
+	/* A start that is refused leaves nothing. */
+	assert_int_equal(steps_captures(), 2 * n - n_refused_starts);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_both, remove_both)
 
 int main(int argc, char **argv)
@@ -254,15 +287,17 @@ int main(int argc, char **argv)
 		TEST(T34_a_timeline_that_cannot_be_written_costs_only_itself),
 		TEST(T34_a_folder_that_goes_away_meanwhile),
 		TEST(T34_a_small_disk),
+		TEST(a_request_for_memory_that_is_refused_costs_one_session_at_most),
 	};
 
-	if (argc != 4)
+	if (argc != 5)
 		return 2;
 	steps_init(argv[1]);
 	/* Programs run in other folders. */
 	full_library = realpath(argv[2], NULL);
 	secure_library = realpath(argv[3], NULL);
-	if (full_library == NULL || secure_library == NULL)
+	poor_library = realpath(argv[4], NULL);
+	if (full_library == NULL || secure_library == NULL || poor_library == NULL)
 		return 2;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
