@@ -106,12 +106,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 /* All under the lock. */
 static uint64_t flushes_asked, flushes_done;
-static unsigned opened;      /* number of the session to record; 0: none */
-static uint64_t opened_ns;   /* launches that began before are not its own */
-static unsigned armed;       /* number of the latest session whose contexts were looked at */
-static bool close_asked;     /* the session is to end ... */
-static uint64_t closed_ns;   /* ... and launches from then on are not its own ... */
-static uint64_t close_at_ns; /* ... and it waits for kernels up to then */
+static unsigned opened;                   /* number of the session to record; 0: none */
+static uint64_t opened_ns;                /* launches that began before are not its own */
+static unsigned armed;                    /* number of the latest session whose contexts were looked at */
+static bool close_asked;                  /* the session is to end ... */
+static uint64_t closed_ns;                /* ... and launches from then on are not its own ... */
+static uint64_t close_at_ns;              /* ... and it waits for kernels up to then ... */
+static uint64_t hurry_at_ns = UINT64_MAX; /* ... or then, as the program ends */
 static struct warpspan_origin closed_by;
 static bool running, quit_asked;
 static enum { SNAPSHOT_NONE, SNAPSHOT_ASKED, SNAPSHOT_DONE, SNAPSHOT_FAILED } snapshot;
@@ -142,6 +143,14 @@ void warpspan_collector_close(const struct warpspan_origin *by, uint64_t patienc
 	closed_ns = warpspan_now_ns();
 	close_at_ns = closed_ns + patience_ns;
 	close_asked = true;
+	warpspan_unlock(&lock);
+	ring();
+}
+
+void warpspan_collector_hurry(uint64_t patience_ns)
+{
+	warpspan_lock(&lock);
+	hurry_at_ns = warpspan_now_ns() + patience_ns;
 	warpspan_unlock(&lock);
 	ring();
 }
@@ -624,7 +633,7 @@ static struct turn record(unsigned session, uint64_t *counters_ns)
 	warpspan_lock(&lock);
 	flushes = flushes_asked;
 	closing = close_asked;
-	until_ns = close_at_ns;
+	until_ns = close_at_ns < hurry_at_ns ? close_at_ns : hurry_at_ns;
 	warpspan_unlock(&lock);
 	/* Before the drain: what had ended by then is in it. */
 	if (closing && is_quiet(until_ns, &kernels_running)) {

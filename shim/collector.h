@@ -25,6 +25,9 @@ void warpspan_collector_open(unsigned session, uint64_t begin_ns);
  * Does not wait for that. */
 void warpspan_collector_close(const struct warpspan_origin *by, uint64_t patience_ns);
 
+/* The program ends: a session that is being ended, or will be, waits for kernels at most so long from now on. */
+void warpspan_collector_hurry(uint64_t patience_ns);
+
 /* Wait until it has looked at every context for the session that is open; until it has done so for this one, which
  * is ready. False: it has not within `patience_ns`, or no session is open. */
 bool warpspan_collector_wait_armed(uint64_t patience_ns);

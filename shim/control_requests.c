@@ -193,6 +193,17 @@ static void answer_request(struct answer *answer)
 	say(answer, "this version of the library does not know the request");
 }
 
+static _Atomic int n_answering; /* requests that were understood */
+
+void warpspan_control_wait_answers(uint64_t patience_ns)
+{
+	const struct timespec pause = { .tv_nsec = WARPSPAN_NS_PER_MS };
+	const uint64_t until_ns = warpspan_now_ns() + patience_ns;
+
+	while (atomic_load(&n_answering) != 0 && warpspan_now_ns() < until_ns)
+		(void)nanosleep(&pause, NULL);
+}
+
 static void talk(int connection)
 {
 	struct answer answer = { .json = cJSON_CreateObject() };
@@ -204,7 +215,8 @@ static void talk(int connection)
 	if (text != NULL)
 		request = cJSON_Parse(text);
 	free(text);
-	if (request != NULL && !atomic_load_explicit(&warpspan_off, memory_order_relaxed)) {
+	(void)atomic_fetch_add(&n_answering, 1);
+	if (request != NULL && !atomic_load(&warpspan_off)) {
 		answer.request = request;
 		answer_request(&answer);
 		put_number(&answer, "error", answer.error);
@@ -214,6 +226,7 @@ static void talk(int connection)
 			(void)warpspan_control_send(connection, text, REQUEST_PATIENCE_MS);
 		cJSON_free(text);
 	}
+	(void)atomic_fetch_sub(&n_answering, 1);
 	cJSON_Delete(request);
 	cJSON_Delete(answer.json);
 }

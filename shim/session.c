@@ -10,6 +10,7 @@
 
 #include "collector.h"
 #include "control.h"
+#include "control_requests.h"
 #include "counters.h"
 #include "driver.h"
 #include "ending.h"
@@ -539,6 +540,8 @@ static bool close_sessions(unsigned *ret_number)
 	uint64_t progress = warpspan_output_progress();
 	bool closed = true;
 
+	/* Whoever stops it may have given it longer. */
+	warpspan_collector_hurry(patience_ns);
 	warpspan_lock(&lock);
 	while (closed && warpspan_machine_close(&machine) == WARPSPAN_MACHINE_WAIT) {
 		if (machine.phase == WARPSPAN_PHASE_ACTIVE && warpspan_machine_stop(&machine) == 0) {
@@ -590,6 +593,7 @@ static void finish(void)
 	warpspan_collector_stop();
 	if (number != 0) {
 		(void)warpspan_ending_wait(number, UINT64_MAX, &good);
+		warpspan_control_wait_answers(process_settings.exit_timeout_ns);
 	} else {
 		warpspan_ending_say_unmatched(&process_settings);
 		say_never_started();

@@ -77,6 +77,12 @@ static void end_guest(void)
 	guest = 0;
 }
 
+/* Lets it end, from a handler. */
+static void say_exit(int signal)
+{
+	(void)!write(fileno(guest_in), "exit:0\n", strlen("exit:0\n"));
+}
+
 static int clean_up(void **state)
 {
 	if (guest > 0) {
@@ -263,6 +269,31 @@ static void two_stops_at_once_both_get_the_file(void **state)
 	run_result_finish(&result);
 	let_do("release", "release 0");
 	end_guest();
+}
+
+/* The end of the program gives the kernel less than the stop does, and whoever asked hears of it. */
+static void a_stop_that_the_end_overtakes_gets_the_file(void **state)
+{
+	struct run_result result;
+	struct warpspan_model *model;
+	char script[256];
+
+	begin_guest("WARPSPAN_EXIT_TIMEOUT=700ms");
+	let_do("launch:2", "launch 0");
+	let_do("hold", "hold 0");
+	snprintf(script, sizeof(script), "$0 ctl -t 40s %d stop & sleep 0.3; kill -USR2 %d; wait", (int)guest,
+		 (int)getpid());
+	assert_true(signal(SIGUSR2, say_exit) != SIG_ERR);
+	run_program(&(struct run){ .arguments = { "sh", "-c", script, steps_command() } }, &result);
+	snprintf(script, sizeof(script), "%s\n", in_folder("1.wspan"));
+	assert_string_equal(result.out, script);
+	assert_true(result.seconds < 10);
+	run_result_finish(&result);
+	end_guest();
+	model = steps_load(1);
+	assert_true(model->complete);
+	assert_int_equal(steps_grids(model, "step"), 2);
+	warpspan_model_destroy(model);
 }
 
 /* --- who may not ------------------------------------------------------------------------------ */
@@ -559,6 +590,7 @@ int main(int argc, char **argv)
 		TEST(ctl_takes_no_wrong_settings),
 		TEST(ctl_shows_a_kernel_that_hangs),
 		TEST(two_stops_at_once_both_get_the_file),
+		TEST(a_stop_that_the_end_overtakes_gets_the_file),
 		TEST(ctl_finds_nobody_where_nobody_listens),
 		TEST(ctl_is_for_the_same_user_only),
 		TEST(garbage_is_answered_by_hanging_up),
