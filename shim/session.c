@@ -437,7 +437,7 @@ bool warpspan_session_reached(void)
 		return true;
 	if (process_settings.start.mode == WARPSPAN_START_NOW && process_settings.launches.skip == 0 && !is_off() &&
 	    !atomic_exchange(&automatic_done, true)) {
-		by = warpspan_origin("the first launch of a kernel with warpspan.cuh");
+		by = warpspan_origin(WARPSPAN_ORIGIN_AUTOMATIC);
 		switch (start(&by, NULL, true, &message)) {
 		case 0:
 		case WARPSPAN_ERR_ALREADY_STARTED:

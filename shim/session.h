@@ -39,6 +39,8 @@ struct warpspan_origin {
 	uint32_t thread;
 	uint64_t realtime_ns;
 };
+/* Of a session that started by itself. */
+#define WARPSPAN_ORIGIN_AUTOMATIC "the first launch of a kernel with warpspan.cuh"
 /* Of the calling thread, now. */
 struct warpspan_origin warpspan_origin(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

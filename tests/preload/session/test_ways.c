@@ -192,6 +192,24 @@ static void a_window_of_launches_is_recorded(void **state)
 	run_result_finish(&result);
 }
 
+static void a_window_leaves_sessions_of_others_alone(void **state)
+{
+	struct run_result result;
+
+	steps_run("start launch:6 sync active stop:10000", (const char *[]){ "WARPSPAN_LAUNCHES=2:2", NULL }, 0,
+		  &result);
+	assert_holds(result.out, "launch 0\nsync 0\nactive 1\nstop 0\n");
+	assert_holds(result.err, "WARPSPAN_LAUNCHES starts no session: a session is already active: started by "
+				 "warpspan_start() at ");
+	assert_session(1, 6);
+	run_result_finish(&result);
+	/* It waits for the one before to be written. */
+	steps_run("start:OUT=3 launch:2 stop:0 launch:3 sync", (const char *[]){ "WARPSPAN_LAUNCHES=2:2", NULL }, 0,
+		  &result);
+	assert_session(2, 2);
+	run_result_finish(&result);
+}
+
 static void what_never_began_is_said(void **state)
 {
 	struct run_result result;
@@ -371,6 +389,7 @@ int main(int argc, char **argv)
 		TEST(the_profiler_api_starts_and_stops),
 		TEST(the_profiler_api_is_nothing_to_us_by_default),
 		TEST(a_window_of_launches_is_recorded),
+		TEST(a_window_leaves_sessions_of_others_alone),
 		TEST(what_never_began_is_said),
 		TEST(a_session_ends_when_its_time_is_over),
 		TEST(a_kernel_that_never_ends_does_not_hold_the_stop),
