@@ -56,8 +56,8 @@ static void say_not_recorded(const struct warpspan_ending *ending)
 		const char *text = warpspan_counter_text((enum warpspan_counter)i);
 
 		if (text[0] != '\0' && ending->counted[i] != 0)
-			warpspan_warn("%llu launches were not recorded: %s", (unsigned long long)ending->counted[i],
-				      text);
+			warpspan_warn("%llu launch%s not recorded: %s", (unsigned long long)ending->counted[i],
+				      ending->counted[i] == 1 ? " was" : "es were", text);
 	}
 }
 

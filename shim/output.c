@@ -149,7 +149,7 @@ static void tell_cannot_create(const char *refused, const struct warpspan_error 
 	slash = strrchr(directory, '/');
 	if (slash != NULL)
 		*slash = '\0';
-	if (error->system_errno == ENOENT)
+	if (error->system_errno == ENOENT && access(directory, F_OK) != 0)
 		(void)snprintf(
 			*ret_reason, sizeof(*ret_reason),
 			"cannot write '%.*s': the directory '%.*s' does not exist; create it or set WARPSPAN_OUT",

@@ -145,8 +145,11 @@ static void a_capture_that_cannot_be_written_starts_nothing(void **state)
 {
 	struct run_result result;
 
-	steps_run("start:OUT=/nowhere/x launch:1 sync active start launch:2", (const char *[]){ API, NULL }, 0,
-		  &result);
+	steps_run("start:OUT=/nowhere/x start:OUT=/proc/x launch:1 sync active start launch:2",
+		  (const char *[]){ API, NULL }, 0, &result);
+	assert_holds(result.out,
+		     "start: cannot write '/proc/x.wspan': No such file or directory; set WARPSPAN_OUT to a "
+		     "directory you may write to\n");
 	assert_holds(result.out, "start: cannot write '/nowhere/x.wspan': the directory '/nowhere' does not exist");
 	assert_holds(result.out, "start -6\n");
 	assert_holds(result.out, "active 0\nstart 0\n");
