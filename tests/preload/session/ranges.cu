@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <pthread.h>
 #include <string>
 #include <sys/wait.h>
 #include <thread>
@@ -213,6 +214,19 @@ static long other_step(const std::string &name, const std::string &rest)
 	if (name == "thread") {
 		std::thread(run_steps, rest).join();
 		return 0;
+	}
+	if (name == "cancelled") {
+		/* It ends where it would without a tool. */
+		int past = 0;
+		std::thread([&] {
+			pthread_cancel(pthread_self());
+			nvtxRangePushA(rest.c_str());
+			nvtxRangePop();
+			past = 1;
+			pthread_testcancel();
+			past = 2;
+		}).join();
+		return past;
 	}
 	if (name == "child")
 		return in_child(rest);

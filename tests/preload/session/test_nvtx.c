@@ -196,6 +196,17 @@ static void a_started_range_may_end_in_another_thread(void **state)
 			       2); /* twice */
 }
 
+static void a_thread_that_is_cancelled_does_not_end_in_a_range(void **state)
+{
+	struct run_result result;
+
+	run_hot("launch:1 sync cancelled:hot push:hot launch:2 pop", &result);
+	assert_holds(result.out, "cancelled 1\n");
+	assert_session(1, 0);
+	assert_session(2, 2);
+	run_result_finish(&result);
+}
+
 static void a_session_of_somebody_else_is_left_alone(void **state)
 {
 	struct run_result result;
@@ -490,6 +501,7 @@ int main(int argc, char **argv)
 		TEST(nested_ranges_are_one_session),
 		TEST(a_pop_is_of_its_thread_and_domain),
 		TEST(a_started_range_may_end_in_another_thread),
+		TEST(a_thread_that_is_cancelled_does_not_end_in_a_range),
 		TEST(a_session_of_somebody_else_is_left_alone),
 		TEST(a_range_without_an_end_goes_on_to_the_end_of_the_program),
 		TEST(too_many_at_a_time_are_said),
