@@ -117,6 +117,24 @@ static void a_stop_that_finds_nothing_is_harmless(void **state)
 	run_result_finish(&result);
 }
 
+/* Whenever it comes: while kernels are waited for, while the timelines are written, or later. */
+static void a_stop_that_waits_returns_when_the_files_are_there(void **state)
+{
+	for (unsigned ms = 40; ms <= 240; ms += 40) {
+		struct run_result result;
+		char both[8192], steps[128];
+
+		snprintf(both, sizeof(both), "LD_PRELOAD=%s:%s", late_library, steps_preload() + strlen("LD_PRELOAD="));
+		snprintf(steps, sizeof(steps), "launch:1 sync start launch:1 stop:0 sleep:%u stop:10000 _exit:0", ms);
+		steps_run(steps, (const char *[]){ both, API, "WARPSPAN_CTL=0", NULL }, 0, &result);
+		if (access(in_folder("1.json.gz"), R_OK) != 0)
+			fail_msg("after %u ms: %s%s", ms, result.out, result.err);
+		run_result_finish(&result);
+		remove_folder(state);
+		make_folder(state);
+	}
+}
+
 static void a_session_has_settings_of_its_own(void **state)
 {
 	struct run_result result;
@@ -386,6 +404,7 @@ int main(int argc, char **argv)
 		TEST(a_guard_records_its_scope),
 		TEST(a_second_start_is_told_who_was_first),
 		TEST(a_stop_that_finds_nothing_is_harmless),
+		TEST(a_stop_that_waits_returns_when_the_files_are_there),
 		TEST(a_session_has_settings_of_its_own),
 		TEST(a_wrong_setting_starts_nothing),
 		TEST(a_capture_that_cannot_be_written_starts_nothing),
