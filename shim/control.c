@@ -220,7 +220,9 @@ static int follow_clock(void)
 		return left_ms < INT_MAX ? (int)left_ms : INT_MAX;
 	}
 	warpspan_session_status(&status);
-	if (status.phase == WARPSPAN_PHASE_ACTIVE && status.number == session) {
+	/* STARTING: its time is over before whoever starts it has said so; the stop waits for that. */
+	if ((status.phase == WARPSPAN_PHASE_ACTIVE || status.phase == WARPSPAN_PHASE_STARTING) &&
+	    status.number == session) {
 		by = warpspan_origin("WARPSPAN_DURATION");
 		stop_session(&by);
 	}

@@ -257,6 +257,12 @@ static void a_session_ends_when_its_time_is_over(void **state)
 	assert_holds(result.out, "active 0\n");
 	assert_session(1, 2);
 	run_result_finish(&result);
+	/* However short: none goes on for ever. */
+	steps_run("start:DURATION=1ms,OUT=short,FORMAT=none sleep:100 start:DURATION=0.001ms,OUT=shorter,FORMAT=none "
+		  "sleep:100 active",
+		  (const char *[]){ API, NULL }, 0, &result);
+	assert_holds(result.out, "start 0\nsleep 0\nstart 0\nsleep 0\nactive 0\n");
+	run_result_finish(&result);
 }
 
 static void a_kernel_that_never_ends_does_not_hold_the_stop(void **state)
