@@ -142,8 +142,8 @@ struct sim_warp {
 	uint32_t n_async_groups;
 	uint64_t bulk_ready;
 
-	uint8_t *local; /* local_capacity per lane */
-	uint32_t local_capacity;
+	uint8_t *local;          /* lane by lane, exec_memory.c's stride apart */
+	uint32_t local_capacity; /* per lane */
 	uint32_t tid[3][SIM_LANES];
 	bool is_done;
 };

@@ -3,17 +3,26 @@
  * exec_memory.c - loads and stores.
  *
  * A naturally aligned access of up to 8 bytes is one host access, relaxed or stronger, so that concurrent launches and
- * copies see whole values; a vector is 8-byte pieces where its alignment allows. Faults name kernel, line, block,
- * thread and address. Runs on the thread of sim_launch().
+ * copies see whole values; a vector is 8-byte pieces where its alignment allows. What belongs to a lane alone needs no
+ * such care. Faults name kernel, line, block, thread and address: lanes are first looked at together, and one by one
+ * only where they are not all in one place that is known. Runs on the thread of sim_launch().
  */
 #include "exec_ops.h"
 
 #include <stdlib.h>
 
-#define LOCAL_START_BYTES 1024
-#define LOCAL_MAX_BYTES   (512u << 10) /* per thread, as on a device */
+#define LOCAL_START_BYTES   1024
+#define LOCAL_PADDING_BYTES 64
+#define LOCAL_MAX_BYTES     (512u << 10) /* per thread, as on a device */
 
 /* --- local memory ----------------------------------------------------------------------------- */
+
+/* From a lane's local memory to the next one's: an odd number of cache lines, so that a variable of all lanes spreads
+ * over the host's cache. */
+static size_t local_stride(uint32_t capacity)
+{
+	return (size_t)capacity + LOCAL_PADDING_BYTES;
+}
 
 bool warp_reserve_local(struct sim_warp *warp, uint32_t bytes)
 {
@@ -30,13 +39,13 @@ bool warp_reserve_local(struct sim_warp *warp, uint32_t bytes)
 	capacity = capacity == 0 ? LOCAL_START_BYTES : capacity;
 	while (capacity < bytes)
 		capacity *= 2;
-	local = calloc(SIM_LANES, capacity);
+	local = calloc(SIM_LANES, local_stride(capacity));
 	if (local == NULL) {
 		warp_fault(warp, NULL, first_lane(warp->live), SIM_NO_MEMORY, "out of host memory");
 		return false;
 	}
 	for (uint32_t lane = 0; lane < SIM_LANES && warp->local != NULL; lane++)
-		memcpy(local + (size_t)lane * capacity, warp->local + (size_t)lane * warp->local_capacity,
+		memcpy(local + lane * local_stride(capacity), warp->local + lane * local_stride(warp->local_capacity),
 		       warp->local_capacity);
 	free(warp->local);
 	warp->local = local;
@@ -89,7 +98,7 @@ static void *local_pointer(struct sim_warp *warp, uint32_t lane, uint64_t addres
 	/* A pointer may reach the caller's variables, never above the frame that runs. */
 	if (address > limit || bytes > limit - address)
 		return NULL;
-	return warp->local + (size_t)lane * warp->local_capacity + address;
+	return warp->local + lane * local_stride(warp->local_capacity) + address;
 }
 
 static void *param_pointer(struct sim_warp *warp, uint64_t address, uint32_t bytes)
@@ -282,34 +291,50 @@ static uint32_t latency_of(const struct ptx_insn *insn)
 	}
 }
 
+static void write_element(struct sim_warp *warp, const struct ptx_operand *to, uint32_t lane, const uint8_t *bytes,
+			  uint8_t type)
+{
+	uint32_t size = ptx_type_bytes[type];
+	uint64_t value = 0;
+
+	memcpy(&value, bytes, size < 8 ? size : 8);
+	write_lane(warp, to, lane, sign_extend(value, type));
+	if (size == 16 && to->bytes == 16)
+		memcpy(LANES_OF(uint64_t, warp, *to) + 2 * lane + 1, bytes + 8, 8);
+}
+
+static void read_element(const struct sim_warp *warp, const struct ptx_operand *from, uint32_t lane, uint8_t *bytes,
+			 uint8_t type)
+{
+	uint32_t size = ptx_type_bytes[type];
+	uint64_t value = read_lane(warp, from, lane);
+
+	memcpy(bytes, &value, size < 8 ? size : 8);
+	if (size == 16 && from->bytes == 16)
+		memcpy(bytes + 8, LANES_OF(const uint64_t, warp, *from) + 2 * lane + 1, 8);
+}
+
+static const struct ptx_operand *elements_of(const struct sim_warp *warp, const struct ptx_operand *vector)
+{
+	return &warp->frame->function->elements[vector->offset];
+}
+
 static void write_elements(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t lane, const uint8_t *bytes)
 {
-	const struct ptx_operand *elements = &warp->frame->function->elements[insn->o[0].offset];
+	const struct ptx_operand *elements = elements_of(warp, &insn->o[0]);
 	uint32_t size = ptx_type_bytes[insn->types[0]];
 
-	for (uint32_t i = 0; i < insn->n_elements; i++) {
-		uint64_t value = 0;
-
-		memcpy(&value, bytes + (size_t)i * size, size < 8 ? size : 8);
-		write_lane(warp, &elements[i], lane, sign_extend(value, insn->types[0]));
-		if (size == 16 && elements[i].bytes == 16)
-			memcpy(LANES_OF(uint64_t, warp, elements[i]) + 2 * lane + 1, bytes + (size_t)i * 16 + 8, 8);
-	}
+	for (uint32_t i = 0; i < insn->n_elements; i++)
+		write_element(warp, &elements[i], lane, bytes + (size_t)i * size, insn->types[0]);
 }
 
 static void read_elements(const struct sim_warp *warp, const struct ptx_insn *insn, uint32_t lane, uint8_t *bytes)
 {
-	const struct ptx_operand *elements = &warp->frame->function->elements[insn->o[1].offset];
+	const struct ptx_operand *elements = elements_of(warp, &insn->o[1]);
 	uint32_t size = ptx_type_bytes[insn->types[0]];
 
-	for (uint32_t i = 0; i < insn->n_elements; i++) {
-		uint64_t value = read_lane(warp, &elements[i], lane);
-
-		memcpy(bytes + (size_t)i * size, &value, size < 8 ? size : 8);
-		if (size == 16 && elements[i].bytes == 16)
-			memcpy(bytes + (size_t)i * 16 + 8, LANES_OF(const uint64_t, warp, elements[i]) + 2 * lane + 1,
-			       8);
-	}
+	for (uint32_t i = 0; i < insn->n_elements; i++)
+		read_element(warp, &elements[i], lane, bytes + (size_t)i * size, insn->types[0]);
 }
 
 static uint32_t access_bytes(const struct ptx_insn *insn)
@@ -317,92 +342,93 @@ static uint32_t access_bytes(const struct ptx_insn *insn)
 	return (uint32_t)ptx_type_bytes[insn->types[0]] * insn->n_elements;
 }
 
-HANDLER(ld_any)
+/* --- all lanes at once ------------------------------------------------------------------------ */
+
+/* Where an access of some bytes may start, and where that is: address + to_host, and a stride more for each lane. */
+struct lane_window {
+	uint64_t start, limit; /* from start to start + limit, inclusive */
+	uint64_t to_host, stride;
+};
+
+static inline bool window_from(uint64_t start, uint64_t end, uint32_t bytes, uint64_t to_host, uint64_t stride,
+			       struct lane_window *ret_window)
 {
-	uint32_t bytes = access_bytes(insn);
-	uint8_t buffer[64];
-
-	FOR_EACH_LANE(lane, mask)
-	{
-		const uint8_t *from =
-			lane_pointer(warp, insn, lane, insn->spaces[0], lane_address(warp, insn, 0, lane), bytes);
-
-		if (from == NULL)
-			return;
-		load_bytes(buffer, from, bytes);
-		write_elements(warp, insn, lane, buffer);
-	}
-	if (insn->sem == PTX_M_ACQUIRE)
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	if (insn->sem == PTX_M_VOLATILE || insn->sem == PTX_M_RELAXED || insn->sem == PTX_M_ACQUIRE)
-		warp_note_spin(warp, 8);
-	warp_note_load(warp, latency_of(insn));
-}
-
-HANDLER(st_any)
-{
-	uint32_t bytes = access_bytes(insn);
-	uint8_t buffer[64];
-
-	if (insn->sem == PTX_M_RELEASE)
-		__atomic_thread_fence(__ATOMIC_RELEASE);
-	FOR_EACH_LANE(lane, mask)
-	{
-		uint8_t *to = lane_pointer(warp, insn, lane, insn->spaces[0], lane_address(warp, insn, 0, lane), bytes);
-
-		if (to == NULL)
-			return;
-		read_elements(warp, insn, lane, buffer);
-		store_bytes(to, buffer, bytes);
-	}
-	/* A stack variable of a polling loop is no progress. */
-	if (insn->spaces[0] != PTX_M_LOCAL)
-		warp->domain->has_achieved = true;
-}
-
-/* When all lanes' places are aligned and in one range, finds what turns an address into a host pointer. False says
- * nothing: then each lane is looked at by itself, which also finds who is at fault. */
-static inline bool shared_lanes(const struct sim_warp *warp, const uint32_t *base, uint32_t displacement, uint32_t mask,
-				uint32_t bytes, uint64_t *ret_to_host)
-{
-	const struct sim_block *block = warp->block;
-	uint32_t limit = block->shared_bytes - bytes, bad = 0;
-
-	if (block->shared_bytes < bytes)
+	if (end - start < bytes)
 		return false;
-	FOR_LANES(mask, {
-		uint32_t address = base[lane] + displacement;
-
-		bad |= (address & (bytes - 1)) | (uint32_t)(address > limit);
-	});
-	*ret_to_host = (uint64_t)(uintptr_t)block->shared;
-	return bad == 0;
+	*ret_window = (struct lane_window){ start, end - start - bytes, to_host, stride };
+	return true;
 }
 
-static inline bool global_lanes(const struct sim_warp *warp, const uint64_t *base, uint64_t displacement, uint32_t mask,
-				uint32_t bytes, uint64_t *ret_to_host)
+static inline bool shared_window(const struct sim_warp *warp, uint64_t start, uint32_t bytes,
+				 struct lane_window *ret_window)
 {
-	const struct sim_range *range = sim_memory_recent(&warp->launch->device->memory, &warp->domain->cache,
-							  base[first_lane(mask)] + displacement);
-	uint64_t bad = 0, start, limit;
-
-	if (range == NULL || range->end - range->start < bytes)
-		return false;
-	start = range->start;
-	limit = range->end - start - bytes;
-	FOR_LANES(mask, {
-		uint64_t address = base[lane] + displacement;
-
-		bad |= (address & (bytes - 1)) | (uint64_t)(address - start > limit);
-	});
-	*ret_to_host = range->to_host;
-	return bad == 0;
+	return window_from(start, start + warp->block->shared_bytes, bytes,
+			   (uint64_t)(uintptr_t)warp->block->shared - start, 0, ret_window);
 }
 
-#define lanes_of_PTX_M_GLOBAL global_lanes
-#define lanes_of_PTX_M_SHARED shared_lanes
+static inline bool local_window(const struct sim_warp *warp, uint64_t start, uint32_t bytes,
+				struct lane_window *ret_window)
+{
+	return window_from(start, start + warp->frame->local_top, bytes, (uint64_t)(uintptr_t)warp->local - start,
+			   local_stride(warp->local_capacity), ret_window);
+}
 
-/* The everyday accesses: one element, register as wide as the type, a space of global addresses or a block's own. */
+static inline bool global_window(const struct sim_warp *warp, uint64_t address, uint32_t bytes,
+				 struct lane_window *ret_window)
+{
+	const struct sim_range *range = sim_memory_recent(&warp->launch->device->memory, &warp->domain->cache, address);
+
+	return range != NULL && window_from(range->start, range->end, bytes, range->to_host, 0, ret_window);
+}
+
+/* The window that `address` may be in; false where there is none, or none that is quickly found. */
+__attribute__((always_inline)) static inline bool find_window(const struct sim_warp *warp, uint8_t space,
+							      uint64_t address, uint32_t bytes,
+							      struct lane_window *ret_window)
+{
+	const struct sim_memory *memory = &warp->launch->device->memory;
+
+	switch (space) {
+	case PTX_M_SHARED:
+		return shared_window(warp, 0, bytes, ret_window);
+	case PTX_M_LOCAL:
+		return local_window(warp, 0, bytes, ret_window);
+	case PTX_M_GLOBAL:
+		return global_window(warp, address, bytes, ret_window);
+	case PTX_M_NONE:
+		if (address - memory->local_base < SIM_SEGMENT_BYTES)
+			return local_window(warp, memory->local_base, bytes, ret_window);
+		if (address - memory->shared_base < SIM_SEGMENT_BYTES)
+			return shared_window(warp, memory->shared_base, bytes, ret_window);
+		return global_window(warp, address, bytes, ret_window);
+	default:
+		return false;
+	}
+}
+
+/* Are all lanes' addresses aligned and in the window? A sign bit tells an offset beyond the limit, which is less than
+ * half of what BASE holds: compilers vectorise that, not a comparison. */
+#define LANES_FIT(suffix, BASE)                                                                                   \
+	static inline bool lanes_fit_##suffix(const BASE *base, BASE displacement, uint32_t mask, uint32_t bytes, \
+					      const struct lane_window *window)                                   \
+	{                                                                                                         \
+		BASE start = (BASE)window->start, limit = (BASE)window->limit, low_bits = 0, sign = 0;            \
+                                                                                                                  \
+		FOR_LANES(mask, {                                                                                 \
+			BASE address = base[lane] + displacement;                                                 \
+			BASE offset = address - start;                                                            \
+                                                                                                                  \
+			low_bits |= address;                                                                      \
+			sign |= offset | (limit - offset);                                                        \
+		});                                                                                               \
+		return (low_bits & (bytes - 1)) == 0 && sign >> (8 * sizeof(BASE) - 1) == 0;                      \
+	}
+
+LANES_FIT(uint32_t, uint32_t)
+LANES_FIT(uint64_t, uint64_t)
+
+/* The everyday accesses: one element, register as wide as the type. Where not all lanes fit, each is looked at by
+ * itself, which also finds who is at fault. */
 #define FAST_ACCESS(suffix, T, BASE, space)                                                                          \
 	HANDLER(ld_##suffix)                                                                                         \
 	{                                                                                                            \
@@ -410,11 +436,13 @@ static inline bool global_lanes(const struct sim_warp *warp, const uint64_t *bas
 		const BASE *base = LANES_OF(const BASE, warp, insn->o[1]);                                           \
 		BASE displacement = (BASE)insn->displacement[0];                                                     \
 		T *values = LANES_OF(T, warp, *to);                                                                  \
-		uint64_t to_host;                                                                                    \
+		struct lane_window window;                                                                           \
                                                                                                                      \
-		if (lanes_of_##space(warp, base, displacement, mask, sizeof(T), &to_host)) {                         \
+		if (find_window(warp, space, (BASE)(base[first_lane(mask)] + displacement), sizeof(T), &window) &&   \
+		    lanes_fit_##BASE(base, displacement, mask, sizeof(T), &window)) {                                \
 			FOR_LANES(mask, {                                                                            \
-				uint64_t at = (BASE)(base[lane] + displacement) + to_host;                           \
+				uint64_t at =                                                                        \
+					(BASE)(base[lane] + displacement) + window.to_host + lane * window.stride;   \
                                                                                                                      \
 				values[lane] = __atomic_load_n((const T *)(uintptr_t)at, __ATOMIC_RELAXED);          \
 			});                                                                                          \
@@ -438,12 +466,16 @@ static inline bool global_lanes(const struct sim_warp *warp, const uint64_t *bas
 		const BASE *base = LANES_OF(const BASE, warp, insn->o[0]);                                           \
 		BASE displacement = (BASE)insn->displacement[0];                                                     \
 		const T *values = LANES_OF(const T, warp, *what);                                                    \
-		uint64_t to_host;                                                                                    \
+		struct lane_window window;                                                                           \
                                                                                                                      \
-		warp->domain->has_achieved = true;                                                                   \
-		if (lanes_of_##space(warp, base, displacement, mask, sizeof(T), &to_host)) {                         \
+		/* A stack variable of a polling loop is no progress. */                                             \
+		if (space != PTX_M_LOCAL)                                                                            \
+			warp->domain->has_achieved = true;                                                           \
+		if (find_window(warp, space, (BASE)(base[first_lane(mask)] + displacement), sizeof(T), &window) &&   \
+		    lanes_fit_##BASE(base, displacement, mask, sizeof(T), &window)) {                                \
 			FOR_LANES(mask, {                                                                            \
-				uint64_t at = (BASE)(base[lane] + displacement) + to_host;                           \
+				uint64_t at =                                                                        \
+					(BASE)(base[lane] + displacement) + window.to_host + lane * window.stride;   \
                                                                                                                      \
 				__atomic_store_n((T *)(uintptr_t)at, values[lane], __ATOMIC_RELAXED);                \
 			});                                                                                          \
@@ -463,6 +495,204 @@ FAST_ACCESS(global_32, uint32_t, uint64_t, PTX_M_GLOBAL)
 FAST_ACCESS(global_64, uint64_t, uint64_t, PTX_M_GLOBAL)
 FAST_ACCESS(shared_32, uint32_t, uint32_t, PTX_M_SHARED)
 FAST_ACCESS(shared_64, uint64_t, uint32_t, PTX_M_SHARED)
+FAST_ACCESS(local_32, uint32_t, uint64_t, PTX_M_LOCAL)
+FAST_ACCESS(local_64, uint64_t, uint64_t, PTX_M_LOCAL)
+FAST_ACCESS(generic_32, uint32_t, uint64_t, PTX_M_NONE)
+FAST_ACCESS(generic_64, uint64_t, uint64_t, PTX_M_NONE)
+
+/* --- memory of a lane's own: local memory, parameters of a frame ------------------------------- */
+
+/* A place for each lane that no other lane, thread or copy looks at: no need for whole accesses. */
+struct own_places {
+	uint8_t *first; /* of lane 0 */
+	size_t stride;
+};
+
+#define LOAD_OWN(T, R)                                                                  \
+	do {                                                                            \
+		R *values = LANES_OF(R, warp, *to);                                     \
+                                                                                        \
+		FOR_LANES(mask, {                                                       \
+			T value;                                                        \
+                                                                                        \
+			memcpy(&value, places.first + lane * places.stride, sizeof(T)); \
+			values[lane] = (R)value;                                        \
+		});                                                                     \
+	} while (0)
+
+#define STORE_OWN(T, R)                                                                 \
+	do {                                                                            \
+		const R *values = LANES_OF(const R, warp, *from);                       \
+                                                                                        \
+		FOR_LANES(mask, {                                                       \
+			T value = (T)values[lane];                                      \
+                                                                                        \
+			memcpy(places.first + lane * places.stride, &value, sizeof(T)); \
+		});                                                                     \
+	} while (0)
+
+#define SHAPE(type_bytes, register_bytes) ((uint32_t)(type_bytes) << 8 | (register_bytes))
+
+static void load_own_element(struct sim_warp *warp, const struct ptx_operand *to, uint8_t type,
+			     struct own_places places, uint32_t mask)
+{
+	switch (SHAPE(ptx_type_bytes[type], to->bytes)) {
+	case SHAPE(1, 2):
+		if (type == PTX_S8)
+			LOAD_OWN(int8_t, uint16_t);
+		else
+			LOAD_OWN(uint8_t, uint16_t);
+		break;
+	case SHAPE(2, 2):
+		LOAD_OWN(uint16_t, uint16_t);
+		break;
+	case SHAPE(4, 4):
+		LOAD_OWN(uint32_t, uint32_t);
+		break;
+	case SHAPE(8, 8):
+		LOAD_OWN(uint64_t, uint64_t);
+		break;
+	default:
+		FOR_EACH_LANE(lane, mask)
+		{
+			write_element(warp, to, lane, places.first + lane * places.stride, type);
+		}
+	}
+}
+
+static void store_own_element(struct sim_warp *warp, const struct ptx_operand *from, uint8_t type,
+			      struct own_places places, uint32_t mask)
+{
+	switch (SHAPE(ptx_type_bytes[type], from->bytes)) {
+	case SHAPE(1, 2):
+		STORE_OWN(uint8_t, uint16_t);
+		break;
+	case SHAPE(2, 2):
+		STORE_OWN(uint16_t, uint16_t);
+		break;
+	case SHAPE(4, 4):
+		STORE_OWN(uint32_t, uint32_t);
+		break;
+	case SHAPE(8, 8):
+		STORE_OWN(uint64_t, uint64_t);
+		break;
+	default:
+		FOR_EACH_LANE(lane, mask)
+		{
+			read_element(warp, from, lane, places.first + lane * places.stride, type);
+		}
+	}
+}
+
+static void load_own(struct sim_warp *warp, const struct ptx_insn *insn, struct own_places places, uint32_t mask)
+{
+	const struct ptx_operand *elements = elements_of(warp, &insn->o[0]);
+
+	for (uint32_t i = 0; i < insn->n_elements; i++) {
+		load_own_element(warp, &elements[i], insn->types[0], places, mask);
+		places.first += ptx_type_bytes[insn->types[0]];
+	}
+}
+
+static void store_own(struct sim_warp *warp, const struct ptx_insn *insn, struct own_places places, uint32_t mask)
+{
+	const struct ptx_operand *elements = elements_of(warp, &insn->o[1]);
+
+	for (uint32_t i = 0; i < insn->n_elements; i++) {
+		store_own_element(warp, &elements[i], insn->types[0], places, mask);
+		places.first += ptx_type_bytes[insn->types[0]];
+	}
+}
+
+/* Where the lanes' accesses are, when all have the same address, and that is good and in local memory. */
+static bool find_own_places(const struct sim_warp *warp, const struct ptx_insn *insn, uint32_t mask,
+			    struct own_places *ret_places)
+{
+	const struct ptx_operand *operand = &insn->o[insn->memory[0]];
+	const uint64_t *base = LANES_OF(const uint64_t, warp, *operand);
+	uint64_t first, address, differences = 0;
+	uint32_t bytes = access_bytes(insn);
+	struct lane_window window;
+
+	if (operand->bytes != 8 || (insn->spaces[0] != PTX_M_LOCAL && insn->spaces[0] != PTX_M_NONE))
+		return false;
+	first = base[first_lane(mask)];
+	address = first + (uint64_t)insn->displacement[0];
+	if (!find_window(warp, insn->spaces[0], address, bytes, &window) || window.stride == 0 ||
+	    address - window.start > window.limit || (address & (bytes - 1)) != 0)
+		return false;
+	FOR_LANES(mask, { differences |= base[lane] ^ first; });
+	if (differences != 0)
+		return false;
+	*ret_places = (struct own_places){ (uint8_t *)(uintptr_t)(address + window.to_host), window.stride };
+	return true;
+}
+
+/* Lane by lane; false after a fault. */
+static bool load_each(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t mask)
+{
+	uint32_t bytes = access_bytes(insn);
+	uint8_t buffer[64];
+
+	FOR_EACH_LANE(lane, mask)
+	{
+		const uint8_t *from =
+			lane_pointer(warp, insn, lane, insn->spaces[0], lane_address(warp, insn, 0, lane), bytes);
+
+		if (from == NULL)
+			return false;
+		load_bytes(buffer, from, bytes);
+		write_elements(warp, insn, lane, buffer);
+	}
+	return true;
+}
+
+static bool store_each(struct sim_warp *warp, const struct ptx_insn *insn, uint32_t mask)
+{
+	uint32_t bytes = access_bytes(insn);
+	uint8_t buffer[64];
+
+	FOR_EACH_LANE(lane, mask)
+	{
+		uint8_t *to = lane_pointer(warp, insn, lane, insn->spaces[0], lane_address(warp, insn, 0, lane), bytes);
+
+		if (to == NULL)
+			return false;
+		read_elements(warp, insn, lane, buffer);
+		store_bytes(to, buffer, bytes);
+	}
+	return true;
+}
+
+HANDLER(ld_any)
+{
+	struct own_places places;
+
+	if (find_own_places(warp, insn, mask, &places))
+		load_own(warp, insn, places, mask);
+	else if (!load_each(warp, insn, mask))
+		return;
+	if (insn->sem == PTX_M_ACQUIRE)
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	if (insn->sem == PTX_M_VOLATILE || insn->sem == PTX_M_RELAXED || insn->sem == PTX_M_ACQUIRE)
+		warp_note_spin(warp, 8);
+	warp_note_load(warp, latency_of(insn));
+}
+
+HANDLER(st_any)
+{
+	struct own_places places;
+
+	if (insn->sem == PTX_M_RELEASE)
+		__atomic_thread_fence(__ATOMIC_RELEASE);
+	if (find_own_places(warp, insn, mask, &places))
+		store_own(warp, insn, places, mask);
+	else if (!store_each(warp, insn, mask))
+		return;
+	/* A stack variable of a polling loop is no progress. */
+	if (insn->spaces[0] != PTX_M_LOCAL)
+		warp->domain->has_achieved = true;
+}
 
 static uint8_t *frame_param(const struct sim_warp *warp, uint32_t lane, uint64_t offset)
 {
@@ -480,30 +710,22 @@ static bool frame_param_fits(struct sim_warp *warp, const struct ptx_insn *insn,
 	return false;
 }
 
+static struct own_places frame_params(const struct sim_warp *warp, const struct ptx_insn *insn)
+{
+	return (struct own_places){ frame_param(warp, 0, (uint64_t)insn->displacement[0]),
+				    warp->frame->function->params_bytes };
+}
+
 HANDLER(ld_frame_param)
 {
-	uint32_t bytes = access_bytes(insn);
-
-	if (!frame_param_fits(warp, insn, mask, bytes))
-		return;
-	FOR_EACH_LANE(lane, mask)
-	{
-		write_elements(warp, insn, lane, frame_param(warp, lane, (uint64_t)insn->displacement[0]));
-	}
+	if (frame_param_fits(warp, insn, mask, access_bytes(insn)))
+		load_own(warp, insn, frame_params(warp, insn), mask);
 }
 
 HANDLER(st_frame_param)
 {
-	uint32_t bytes = access_bytes(insn);
-	uint8_t buffer[64];
-
-	if (!frame_param_fits(warp, insn, mask, bytes))
-		return;
-	FOR_EACH_LANE(lane, mask)
-	{
-		read_elements(warp, insn, lane, buffer);
-		memcpy(frame_param(warp, lane, (uint64_t)insn->displacement[0]), buffer, bytes);
-	}
+	if (frame_param_fits(warp, insn, mask, access_bytes(insn)))
+		store_own(warp, insn, frame_params(warp, insn), mask);
 }
 
 /* A kernel's parameter at a constant offset: the same for every lane. */
@@ -537,7 +759,7 @@ HANDLER(copy_param)
 	write_predicate(warp, &insn->o[0], mask, mask);
 	FOR_EACH_LANE(lane, mask)
 	{
-		memcpy(warp->local + (size_t)lane * warp->local_capacity + to,
+		memcpy(warp->local + lane * local_stride(warp->local_capacity) + to,
 		       frame_param(warp, lane, (uint64_t)insn->displacement[0]), (size_t)insn->displacement[2]);
 	}
 }
@@ -563,16 +785,24 @@ static ptx_exec_fn *fast_handler(const struct ptx_insn *insn, const struct ptx_o
 				 const struct ptx_operand *base, bool is_load)
 {
 	uint32_t bytes = ptx_type_bytes[insn->types[0]];
-	bool global = insn->spaces[0] == PTX_M_GLOBAL && base->bytes == 8;
-	bool shared = insn->spaces[0] == PTX_M_SHARED && base->bytes == 4;
+	uint32_t base_bytes = insn->spaces[0] == PTX_M_SHARED ? 4 : 8;
 
-	if (insn->n_elements != 1 || value->bytes != bytes || is_ordered(insn) || (bytes != 4 && bytes != 8))
+	if (insn->n_elements != 1 || value->bytes != bytes || is_ordered(insn) || (bytes != 4 && bytes != 8) ||
+	    base->bytes != base_bytes)
 		return NULL;
-	if (global)
+	switch (insn->spaces[0]) {
+	case PTX_M_GLOBAL:
 		return bytes == 4 ? (is_load ? ld_global_32 : st_global_32) : (is_load ? ld_global_64 : st_global_64);
-	if (shared)
+	case PTX_M_SHARED:
 		return bytes == 4 ? (is_load ? ld_shared_32 : st_shared_32) : (is_load ? ld_shared_64 : st_shared_64);
-	return NULL;
+	case PTX_M_LOCAL:
+		return bytes == 4 ? (is_load ? ld_local_32 : st_local_32) : (is_load ? ld_local_64 : st_local_64);
+	case PTX_M_NONE:
+		return bytes == 4 ? (is_load ? ld_generic_32 : st_generic_32)
+				  : (is_load ? ld_generic_64 : st_generic_64);
+	default:
+		return NULL;
+	}
 }
 
 bool select_ld(struct ptx_insn *insn)

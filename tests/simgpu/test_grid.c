@@ -583,6 +583,19 @@ static void faults_say_what_and_where(void **state)
 		    (const char *[4]){ "shared" });
 	check_fault(GRID_KERNEL(".local .align 4 .u32 v;\n", "mov.u64 %rd3, v; ld.local.u32 %r3, [%rd3+400];\n"), 1,
 		    SIM_ILLEGAL_ADDRESS, (const char *[4]){ "local" });
+	/* Of lanes with addresses of their own, the first one past the frame is at fault. */
+	check_fault(GRID_KERNEL(".local .align 4 .b8 v[20];\n",
+				"mov.u64 %rd3, v; mul.wide.u32 %rd2, %r2, 4; "
+				"add.u64 %rd3, %rd3, %rd2; st.local.u32 [%rd3], %r2;\n"),
+		    32, SIM_ILLEGAL_ADDRESS, (const char *[4]){ "local", "4 bytes", "thread (5,0,0)" });
+	check_fault(GRID_KERNEL(".local .align 4 .b8 v[20];\n",
+				"mov.u64 %rd3, v; cvta.local.u64 %rd3, %rd3; cvt.u64.u32 %rd2, %r2; "
+				"add.u64 %rd3, %rd3, %rd2; ld.s8 %r3, [%rd3];\n"),
+		    32, SIM_ILLEGAL_ADDRESS, (const char *[4]){ "generic", "1 bytes", "thread (20,0,0)" });
+	check_fault(GRID_KERNEL(".local .align 8 .b8 v[256];\n",
+				"mov.u64 %rd3, v; cvta.local.u64 %rd3, %rd3; shr.u32 %r3, %r2, 1; "
+				"mad.wide.u32 %rd3, %r3, 4, %rd3; st.u64 [%rd3], %rd1;\n"),
+		    32, SIM_MISALIGNED_ADDRESS, (const char *[4]){ "misaligned", "8 bytes", "thread (2,0,0)" });
 	check_fault(GRID_KERNEL("", "setp.eq.u32 %p1, %r2, 3; @%p1 trap;\n"), 32, SIM_TRAP,
 		    (const char *[4]){ "trap", "thread (3,0,0)" });
 	check_fault(GRID_KERNEL("", "mov.u64 %rd3, 4096; call %rd3;\n"), 1, SIM_ILLEGAL_INSTRUCTION,

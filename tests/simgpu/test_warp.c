@@ -307,6 +307,58 @@ static void vectors_and_bytes_go_through_memory(void **state)
 		32, vector_sum);
 }
 
+static uint32_t own_elements(uint32_t lane)
+{
+	uint32_t byte = (uint32_t)(int32_t)(int8_t)(lane + 120), wide = 0x10001u * (lane + 1);
+
+	return lane % 3 == 0 ? 7 : byte + (uint16_t)(lane * 3000) + (wide ^ lane) + 2 * wide;
+}
+
+/* Each lane has its own element of its own array, some stay out; local and generic addresses mean the same. */
+static void lanes_index_their_own_arrays(void **state)
+{
+	(void)state;
+	check_lanes(
+		LANE_KERNEL(
+			".local .align 8 .b8 bytes[64]; .local .align 8 .b8 halves[64]; .local .align 8 .b8 "
+			"longs[512];\n"
+			".reg .b16 %h<8>; .reg .b64 %x<16>;\n",
+			"mov.u64 %x1, bytes; mov.u64 %x2, halves; mov.u64 %x3, longs; cvt.u64.u32 %x4, %r1;\n"
+			"add.u64 %x1, %x1, %x4; mad.lo.u64 %x2, %x4, 2, %x2; mad.lo.u64 %x3, %x4, 8, %x3;\n"
+			"cvta.local.u64 %x5, %x1; cvta.local.u64 %x6, %x2; cvta.local.u64 %x7, %x3;\n"
+			"rem.u32 %r2, %r1, 3; setp.eq.u32 %p1, %r2, 0; mov.u32 %result, 7; @%p1 bra END;\n"
+			"add.u32 %r3, %r1, 120; cvt.u16.u32 %h1, %r3; st.u8 [%x5], %h1; ld.local.s8 %h2, [%x1];\n"
+			"cvt.s32.s16 %result, %h2;\n"
+			"mul.lo.u32 %r4, %r1, 3000; cvt.u16.u32 %h3, %r4; st.local.u16 [%x2], %h3; ld.u16 %h4, [%x6];\n"
+			"cvt.u32.u16 %r5, %h4; add.u32 %result, %result, %r5;\n"
+			"mad.lo.u32 %r6, %r1, 0x10001, 0x10001; xor.b32 %r7, %r6, %r1; mov.b64 %x8, {%r7, %r6};\n"
+			"st.u64 [%x7], %x8; ld.local.u32 %r8, [%x3]; ld.u32 %r9, [%x7+4]; ld.local.u64 %x9, [%x3];\n"
+			"add.u32 %result, %result, %r8; add.u32 %result, %result, %r9; shr.u64 %x9, %x9, 32;\n"
+			"cvt.u32.u64 %r10, %x9; add.u32 %result, %result, %r10;\n"
+			"END:\n"),
+		32, own_elements);
+}
+
+static uint32_t mixed_spaces(uint32_t lane)
+{
+	return lane % 2 == 0 ? lane + 1 : lane + 100;
+}
+
+/* One load whose lanes' generic addresses are in different spaces. */
+static void lanes_load_from_different_spaces(void **state)
+{
+	(void)state;
+	check_lanes(
+		LANE_KERNEL(
+			".shared .align 4 .b8 here[128]; .local .align 4 .u32 mine;\n",
+			"mov.u64 %rd3, here; cvta.shared.u64 %rd3, %rd3; mul.wide.u32 %rd4, %r1, 4;\n"
+			"add.u64 %rd3, %rd3, %rd4; mov.u64 %rd5, mine; cvta.local.u64 %rd5, %rd5;\n"
+			"add.u32 %r2, %r1, 1; st.local.u32 [mine], %r2; add.u32 %r3, %r1, 100; st.u32 [%rd3], %r3;\n"
+			"and.b32 %r4, %r1, 1; setp.eq.u32 %p1, %r4, 0; selp.b64 %rd6, %rd5, %rd3, %p1;\n"
+			"ld.u32 %result, [%rd6];\n"),
+		32, mixed_spaces);
+}
+
 static uint32_t spaces_seen(uint32_t lane)
 {
 	(void)lane;
@@ -390,6 +442,8 @@ int main(void)
 		cmocka_unit_test(lanes_call_different_functions),
 		cmocka_unit_test(a_branch_table_sends_each_lane),
 		cmocka_unit_test(vectors_and_bytes_go_through_memory),
+		cmocka_unit_test(lanes_index_their_own_arrays),
+		cmocka_unit_test(lanes_load_from_different_spaces),
 		cmocka_unit_test(generic_addresses_know_their_space),
 		cmocka_unit_test(globals_start_with_their_values),
 	};
