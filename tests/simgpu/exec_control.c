@@ -97,42 +97,61 @@ bool select_brx(struct ptx_insn *insn)
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
+/* Bytes of each lane's parameters, from one frame to another. */
+#define COPY_PARAMS(n_bytes) \
+	FOR_LANES(mask, { memcpy(to + (size_t)lane * to_stride, from + (size_t)lane * from_stride, n_bytes); })
+
+static void copy_params(uint8_t *to, size_t to_stride, const uint8_t *from, size_t from_stride, uint32_t bytes,
+			uint32_t mask)
+{
+	switch (bytes) { /* a copy of known size is a move */
+	case 4:
+		COPY_PARAMS(4);
+		break;
+	case 8:
+		COPY_PARAMS(8);
+		break;
+	default:
+		COPY_PARAMS(bytes);
+	}
+}
+
 static void copy_argument(struct sim_warp *warp, const struct ptx_call_argument *argument, struct sim_frame *to,
 			  const struct ptx_param *param, uint32_t mask)
 {
-	uint32_t from_stride = warp->frame->function->params_bytes, to_stride = to->function->params_bytes;
+	size_t stride = to->function->params_bytes;
+	uint8_t *target = to->params + param->offset;
 
+	if (argument->is_param) {
+		copy_params(target, stride, warp->frame->params + argument->param.offset,
+			    warp->frame->function->params_bytes, param->bytes, mask);
+		return;
+	}
 	FOR_EACH_LANE(lane, mask)
 	{
-		uint8_t *target = to->params + (size_t)lane * to_stride + param->offset;
+		uint64_t value = read_lane(warp, &argument->operand, lane);
 
-		if (argument->is_param) {
-			memcpy(target, warp->frame->params + (size_t)lane * from_stride + argument->param.offset,
-			       param->bytes);
-		} else {
-			uint64_t value = read_lane(warp, &argument->operand, lane);
-
-			memcpy(target, &value, param->bytes < sizeof(value) ? param->bytes : sizeof(value));
-		}
+		memcpy(target + lane * stride, &value, param->bytes < sizeof(value) ? param->bytes : sizeof(value));
 	}
 }
 
 static void copy_result(struct sim_warp *warp, struct sim_frame *from, const struct ptx_param *param,
 			struct sim_frame *to, const struct ptx_call_argument *result, uint32_t mask)
 {
+	size_t stride = from->function->params_bytes;
+	const uint8_t *source = from->params + param->offset;
+
+	if (result->is_param) {
+		copy_params(to->params + result->param.offset, to->function->params_bytes, source, stride, param->bytes,
+			    mask);
+		return;
+	}
 	FOR_EACH_LANE(lane, mask)
 	{
-		const uint8_t *source = from->params + (size_t)lane * from->function->params_bytes + param->offset;
+		uint64_t value = 0;
 
-		if (result->is_param) {
-			memcpy(to->params + (size_t)lane * to->function->params_bytes + result->param.offset, source,
-			       param->bytes);
-		} else {
-			uint64_t value = 0;
-
-			memcpy(&value, source, param->bytes < sizeof(value) ? param->bytes : sizeof(value));
-			write_lane(warp, &result->operand, lane, value);
-		}
+		memcpy(&value, source + lane * stride, param->bytes < sizeof(value) ? param->bytes : sizeof(value));
+		write_lane(warp, &result->operand, lane, value);
 	}
 }
 
@@ -214,11 +233,8 @@ static void call_function(struct sim_warp *warp, const struct ptx_insn *insn, co
 		leave_frame(warp, frame, mask);
 		return;
 	}
-	FOR_EACH_LANE(lane, mask)
-	{
-		warp->lane_pc[lane] = 0;
-		warp->lane_frame[lane] = frame;
-	}
+	FOR_LANES(mask, { warp->lane_pc[lane] = 0; });
+	FOR_LANES(mask, { warp->lane_frame[lane] = frame; });
 	warp->active = 0;
 	warp->events |= WARP_RESELECT;
 }
@@ -297,11 +313,8 @@ HANDLER(ret)
 	}
 	warp_save_group(warp);
 	leave_frame(warp, frame, mask);
-	FOR_EACH_LANE(lane, mask)
-	{
-		warp->lane_pc[lane] = return_pc;
-		warp->lane_frame[lane] = parent;
-	}
+	FOR_LANES(mask, { warp->lane_pc[lane] = return_pc; });
+	FOR_LANES(mask, { warp->lane_frame[lane] = parent; });
 	warp->active = 0;
 	warp->events |= WARP_RESELECT;
 }

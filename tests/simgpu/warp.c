@@ -126,13 +126,13 @@ bool warp_start(struct sim_warp *warp, uint64_t cycle)
 
 void warp_save_group(struct sim_warp *warp)
 {
-	warp->stamp++;
-	FOR_EACH_LANE(lane, warp->active)
-	{
-		warp->lane_pc[lane] = warp->pc;
-		warp->lane_frame[lane] = warp->frame;
-		warp->lane_stamp[lane] = warp->stamp;
-	}
+	struct sim_frame *frame = warp->frame;
+	uint64_t stamp = ++warp->stamp;
+	uint32_t pc = warp->pc;
+
+	FOR_LANES(warp->active, { warp->lane_pc[lane] = pc; });
+	FOR_LANES(warp->active, { warp->lane_frame[lane] = frame; });
+	FOR_LANES(warp->active, { warp->lane_stamp[lane] = stamp; });
 }
 
 /* Does a group at (a, pc_a) run before one at (b, pc_b)? */
@@ -158,17 +158,9 @@ static uint32_t leading_lane(const struct sim_warp *warp, uint32_t runnable)
 	return lead;
 }
 
-void warp_select_group(struct sim_warp *warp)
+/* The group of lane `lead`. */
+static void gather_group(struct sim_warp *warp, uint32_t lead, uint32_t runnable)
 {
-	uint32_t runnable = warp_runnable(warp);
-	uint32_t lead;
-
-	warp->events &= ~(uint32_t)WARP_RESELECT;
-	warp->active = 0;
-	warp->reconverge_pc = SIM_NO_PC;
-	if (runnable == 0)
-		return;
-	lead = leading_lane(warp, runnable);
 	warp->frame = warp->lane_frame[lead];
 	warp->pc = warp->lane_pc[lead];
 	FOR_EACH_LANE(lane, runnable)
@@ -179,6 +171,37 @@ void warp_select_group(struct sim_warp *warp)
 			warp->active |= 1u << lane;
 		else if (warp->lane_pc[lane] > warp->pc && warp->lane_pc[lane] < warp->reconverge_pc)
 			warp->reconverge_pc = warp->lane_pc[lane];
+	}
+}
+
+/* Is the whole warp where its lane 0 is? The usual case: asked first, for every call and return. */
+static bool lanes_agree(const struct sim_warp *warp, uint32_t runnable)
+{
+	uint64_t frame = (uint64_t)(uintptr_t)warp->lane_frame[0], frames_differ = 0;
+	uint32_t pc = warp->lane_pc[0], pcs_differ = 0;
+
+	if (runnable != SIM_ALL_LANES)
+		return false;
+	FOR_LANES(SIM_ALL_LANES, { pcs_differ |= warp->lane_pc[lane] ^ pc; });
+	FOR_LANES(SIM_ALL_LANES, { frames_differ |= (uint64_t)(uintptr_t)warp->lane_frame[lane] ^ frame; });
+	return pcs_differ == 0 && frames_differ == 0;
+}
+
+void warp_select_group(struct sim_warp *warp)
+{
+	uint32_t runnable = warp_runnable(warp);
+
+	warp->events &= ~(uint32_t)WARP_RESELECT;
+	warp->active = 0;
+	warp->reconverge_pc = SIM_NO_PC;
+	if (runnable == 0)
+		return;
+	if (lanes_agree(warp, runnable)) {
+		warp->frame = warp->lane_frame[0];
+		warp->pc = warp->lane_pc[0];
+		warp->active = runnable;
+	} else {
+		gather_group(warp, leading_lane(warp, runnable), runnable);
 	}
 	warp->code = warp->frame->function->code;
 	warp->bases[PTX_OPERAND_REG] = warp->frame->registers;
