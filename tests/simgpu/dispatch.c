@@ -82,8 +82,8 @@ static void answer(struct dispatch *dispatch)
 		domain->granted_cluster = take_cluster(state, domain->bound, &domain->granted_time);
 		domain->has_grant = true;
 		domain->bound = domain->granted_time;
-		if (domain->n_queue > 0 && domain->queue[0]->time < domain->bound)
-			domain->bound = domain->queue[0]->time;
+		if (domain->n_queue > 0 && domain->queue[0].time < domain->bound)
+			domain->bound = domain->queue[0].time;
 	}
 	for (uint32_t i = 0; !clusters_left(state) && i < state->n_domains; i++)
 		if (state->domains[i].stage == DOMAIN_ASKING)
@@ -145,7 +145,7 @@ static void end_turn(struct dispatch *dispatch, struct sim_domain *domain, enum 
 	case DOMAIN_STOP_PAUSE:
 		domain->stage = DOMAIN_READY;
 		if (domain->n_queue > 0)
-			domain->bound = domain->queue[0]->time;
+			domain->bound = domain->queue[0].time;
 		break;
 	case DOMAIN_STOP_ASK:
 		domain->stage = DOMAIN_ASKING;

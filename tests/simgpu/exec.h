@@ -53,6 +53,13 @@ struct sim_event {
 	enum sim_event_kind kind;
 };
 
+/* An event in the queue, with what orders it beside it: comparing reaches for no event. */
+struct sim_queued {
+	uint64_t time;
+	uint32_t order;
+	struct sim_event *event;
+};
+
 /* Bases of `order`: at one time completions come first, then ends of blocks by SM, then instructions by SM. */
 #define SIM_ORDER_BLOCK_END (1u << 30)
 #define SIM_ORDER_WARP      (1u << 31)
@@ -203,7 +210,7 @@ struct sim_domain {
 	uint32_t first_sm; /* its only one, unless it is the only domain */
 
 	struct sim_range_cache cache;
-	struct sim_event **queue;
+	struct sim_queued *queue;
 	uint32_t n_queue, queue_capacity;
 	uint32_t next_deferred_order;
 	uint64_t now;      /* time of the event that runs */
@@ -357,9 +364,10 @@ void domains_destroy(struct sim_launch_state *state);
 /* Runs every domain to its end, or to the first failure in simulated time. */
 void dispatch_run(struct sim_launch_state *state);
 
-static inline bool event_before(const struct sim_event *a, const struct sim_event *b)
+/* Does it come before (time, order)? */
+static inline bool queued_before(const struct sim_queued *a, uint64_t time, uint32_t order)
 {
-	return a->time != b->time ? a->time < b->time : a->order < b->order;
+	return a->time != time ? a->time < time : a->order < order;
 }
 
 /* --- access to operands ----------------------------------------------------------------------- */

@@ -8,51 +8,52 @@
 
 #include <stdlib.h>
 
-static void queue_set(struct sim_domain *domain, uint32_t position, struct sim_event *event)
+static void queue_set(struct sim_domain *domain, uint32_t position, struct sim_queued queued)
 {
-	domain->queue[position] = event;
-	event->position = position + 1;
+	domain->queue[position] = queued;
+	queued.event->position = position + 1;
 }
 
 static void sift_up(struct sim_domain *domain, uint32_t position)
 {
-	struct sim_event *event = domain->queue[position];
+	struct sim_queued moved = domain->queue[position];
 
 	while (position > 0) {
 		uint32_t parent = (position - 1) / 2;
 
-		if (!event_before(event, domain->queue[parent]))
+		if (!queued_before(&moved, domain->queue[parent].time, domain->queue[parent].order))
 			break;
 		queue_set(domain, position, domain->queue[parent]);
 		position = parent;
 	}
-	queue_set(domain, position, event);
+	queue_set(domain, position, moved);
 }
 
 static void sift_down(struct sim_domain *domain, uint32_t position)
 {
-	struct sim_event *event = domain->queue[position];
+	struct sim_queued moved = domain->queue[position];
 
 	for (;;) {
 		uint32_t child = 2 * position + 1;
 
 		if (child >= domain->n_queue)
 			break;
-		if (child + 1 < domain->n_queue && event_before(domain->queue[child + 1], domain->queue[child]))
+		if (child + 1 < domain->n_queue &&
+		    queued_before(&domain->queue[child + 1], domain->queue[child].time, domain->queue[child].order))
 			child++;
-		if (!event_before(domain->queue[child], event))
+		if (!queued_before(&domain->queue[child], moved.time, moved.order))
 			break;
 		queue_set(domain, position, domain->queue[child]);
 		position = child;
 	}
-	queue_set(domain, position, event);
+	queue_set(domain, position, moved);
 }
 
 bool queue_push(struct sim_domain *domain, struct sim_event *event)
 {
 	if (domain->n_queue == domain->queue_capacity) {
 		uint32_t capacity = domain->queue_capacity == 0 ? 256 : domain->queue_capacity * 2;
-		struct sim_event **queue = realloc(domain->queue, capacity * sizeof(*queue));
+		struct sim_queued *queue = realloc(domain->queue, capacity * sizeof(*queue));
 
 		if (queue == NULL) {
 			domain_fail(domain, SIM_NO_MEMORY, "out of host memory");
@@ -61,7 +62,7 @@ bool queue_push(struct sim_domain *domain, struct sim_event *event)
 		domain->queue = queue;
 		domain->queue_capacity = capacity;
 	}
-	domain->queue[domain->n_queue] = event;
+	domain->queue[domain->n_queue] = (struct sim_queued){ event->time, event->order, event };
 	sift_up(domain, domain->n_queue++);
 	return true;
 }
@@ -69,14 +70,14 @@ bool queue_push(struct sim_domain *domain, struct sim_event *event)
 void queue_remove(struct sim_domain *domain, struct sim_event *event)
 {
 	uint32_t position = event->position - 1;
-	struct sim_event *last = domain->queue[--domain->n_queue];
+	struct sim_queued last = domain->queue[--domain->n_queue];
 
 	event->position = 0;
-	if (last == event)
+	if (last.event == event)
 		return;
 	queue_set(domain, position, last);
 	sift_down(domain, position);
-	sift_up(domain, last->position - 1);
+	sift_up(domain, last.event->position - 1);
 }
 
 bool queue_deferred(struct sim_domain *domain, struct sim_block *block, uint64_t time, uint32_t address,

@@ -476,7 +476,7 @@ enum domain_stop domain_run(struct sim_domain *domain, uint64_t n_events)
 		}
 		if (domain->n_queue == 0)
 			return DOMAIN_STOP_HUNG;
-		event = domain->queue[0];
+		event = domain->queue[0].event;
 		queue_remove(domain, event);
 		domain->now = event->time;
 		good = run_event(domain, event, &stop);

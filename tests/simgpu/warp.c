@@ -299,9 +299,8 @@ void warp_wake(struct sim_warp *warp, uint64_t cycle)
 static bool other_event_first(const struct sim_warp *warp)
 {
 	const struct sim_domain *domain = warp->domain;
-	struct sim_event now = { .time = warp_time(warp, warp->cycle), .order = warp->event.order };
 
-	return domain->n_queue > 0 && event_before(domain->queue[0], &now);
+	return domain->n_queue > 0 && queued_before(&domain->queue[0], warp_time(warp, warp->cycle), warp->event.order);
 }
 
 static void charge(struct sim_warp *warp, uint32_t cost)
