@@ -237,15 +237,6 @@ static void attach_selected(struct warpspan_module *module)
 
 /* --- first sight ------------------------------------------------------------------------------ */
 
-/* Whether the kernel is named, by the session's WARPSPAN_KERNEL. The calling thread has the turn. */
-static bool judge(struct warpspan_kernel *kernel)
-{
-	const bool selected = warpspan_session_selects(kernel->demangled);
-
-	atomic_store_explicit(&kernel->selected, selected, memory_order_relaxed);
-	return selected;
-}
-
 /* Attaches the kernel's module if it is to record now. Without a session launches are logged for the one that may
  * begin while they run. */
 static bool is_to_be_logged(struct warpspan_kernel *kernel)
@@ -281,7 +272,7 @@ static struct warpspan_kernel *register_kernel(CUfunction function, CUcontext cu
 	kernel = warpspan_registry_kernel(module, name);
 	if (kernel == NULL)
 		return NULL;
-	if (judge(kernel))
+	if (warpspan_registry_judge(kernel))
 		find_cluster(function, symbol, kernel);
 	/* Release pairs with the acquire of launches: what attached it comes before them. */
 	atomic_store_explicit(&kernel->ready, is_to_be_logged(kernel), memory_order_release);
@@ -324,14 +315,10 @@ static struct warpspan_kernel *look(CUfunction function, CUcontext current)
 
 void warpspan_attach_known(struct warpspan_module *module)
 {
-	bool named = false;
-
 	if (!take_turn(COLLECTOR_TURN_PATIENCE_NS))
 		return;
-	for (struct warpspan_kernel *kernel = NULL; (kernel = warpspan_registry_next_kernel(kernel)) != NULL;)
-		if (kernel->module == module)
-			named = judge(kernel) || named;
-	if (named && !atomic_load_explicit(&module->gone, memory_order_acquire) && warpspan_session_reached())
+	if (warpspan_registry_any_selected(module) && !atomic_load_explicit(&module->gone, memory_order_acquire) &&
+	    warpspan_session_reached())
 		attach_selected(module);
 	give_turn();
 }

@@ -370,14 +370,6 @@ static CUresult resume_one(struct warpspan_context *context, void *argument)
 	return error;
 }
 
-/* Which kernels the session names. */
-static void judge_all(void)
-{
-	for (struct warpspan_kernel *kernel = NULL; (kernel = warpspan_registry_next_kernel(kernel)) != NULL;)
-		atomic_store_explicit(&kernel->selected, warpspan_session_selects(kernel->demangled),
-				      memory_order_relaxed);
-}
-
 /* Modules that were seen but do not record, those of graphs above all: their next launch may not come by us. */
 static void attach_known(void)
 {
@@ -418,7 +410,7 @@ static unsigned begin_session(void)
 	warpspan_recent_take(begin_ns);
 	if (settings != NULL && warpspan_session_awake()) {
 		warpspan_session_settings(settings);
-		judge_all();
+		warpspan_registry_judge_all();
 		in_each_context(resume_one, settings);
 		attach_known();
 	}
@@ -527,7 +519,7 @@ static CUresult suspend_one(struct warpspan_context *context, void *argument)
 	return warpspan_arenas_suspend(context->arenas);
 }
 
-static void hand_over(unsigned session, bool kernels_running)
+static void hand_over(unsigned session)
 {
 	struct warpspan_ending *ending = calloc(1, sizeof(*ending));
 
@@ -539,7 +531,6 @@ static void hand_over(unsigned session, bool kernels_running)
 	ending->number = session;
 	ending->totals = warpspan_drain_totals();
 	ending->cut_short = warpspan_output_failed();
-	ending->running = kernels_running;
 	warpspan_session_settings(&ending->settings);
 	memcpy(ending->path, warpspan_output_path(), sizeof(ending->path));
 	for (unsigned i = 0; i < WARPSPAN_N_COUNTERS; i++)
@@ -573,7 +564,7 @@ static void end_session(unsigned session, bool kernels_running)
 	flushes_done = flushes_asked;
 	pthread_cond_broadcast(&changed);
 	warpspan_unlock(&lock);
-	hand_over(session, kernels_running);
+	hand_over(session);
 }
 
 /* --- the loop --------------------------------------------------------------------------------- */

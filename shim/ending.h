@@ -22,7 +22,6 @@ struct warpspan_ending {
 	uint64_t counted[WARPSPAN_N_COUNTERS];
 	char path[WARPSPAN_TEXT_BYTES]; /* of the capture */
 	bool cut_short;                 /* it could not be written to the end */
-	bool running;                   /* kernels were still running */
 };
 
 /* Hands an ended session over; it is freed once done. By the collector, in order of number. */

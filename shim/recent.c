@@ -32,39 +32,40 @@ static void keep(const struct warpspan_launch *launch)
 	launches[n_launches++] = *launch;
 }
 
-static bool waits_for_context(const struct warpspan_host_call *call)
+enum wait {
+	WAIT_OTHER, /* not known for what */
+	WAIT_CONTEXT,
+	WAIT_STREAM,
+};
+
+static enum wait kind_of_wait(const struct warpspan_host_call *call)
 {
 	const char *name = call->api != 0 ? warpspan_hook_name((enum warpspan_hook)(call->api - 1)) : "";
 
-	return strncmp(name, "cuCtxSynchronize", strlen("cuCtxSynchronize")) == 0;
-}
-
-static bool waits_for_stream(const struct warpspan_host_call *call)
-{
-	const char *name = call->api != 0 ? warpspan_hook_name((enum warpspan_hook)(call->api - 1)) : "";
-
-	return strncmp(name, "cuStreamSynchronize", strlen("cuStreamSynchronize")) == 0;
+	if (strncmp(name, "cuCtxSynchronize", strlen("cuCtxSynchronize")) == 0)
+		return WAIT_CONTEXT;
+	return strncmp(name, "cuStreamSynchronize", strlen("cuStreamSynchronize")) == 0 ? WAIT_STREAM : WAIT_OTHER;
 }
 
 /* Of default streams only the calling thread's own launches are certain. */
-static bool is_over(const struct warpspan_launch *launch, const struct warpspan_host_call *call)
+static bool is_over(const struct warpspan_launch *launch, const struct warpspan_host_call *call, enum wait wait)
 {
 	if (launch->context != call->context || launch->begin_ns >= call->begin_ns)
 		return false;
-	if (waits_for_context(call))
-		return true;
-	return waits_for_stream(call) && launch->stream == call->stream &&
-	       (launch->thread == call->thread || call->stream > (uint64_t)(uintptr_t)CU_STREAM_PER_THREAD);
+	return wait == WAIT_CONTEXT ||
+	       (launch->stream == call->stream &&
+		(launch->thread == call->thread || call->stream > (uint64_t)(uintptr_t)CU_STREAM_PER_THREAD));
 }
 
 static void forget_over(const struct warpspan_host_call *call)
 {
+	const enum wait wait = kind_of_wait(call);
 	unsigned n = 0;
 
-	if (call->kind != WARPSPAN_HOST_SYNCHRONIZE || call->result != 0 || call->context == 0)
+	if (call->kind != WARPSPAN_HOST_SYNCHRONIZE || call->result != 0 || call->context == 0 || wait == WAIT_OTHER)
 		return;
 	for (unsigned i = 0; i < n_launches; i++)
-		if (!is_over(&launches[i], call))
+		if (!is_over(&launches[i], call, wait))
 			launches[n++] = launches[i];
 	n_launches = n;
 }

@@ -211,6 +211,32 @@ static void *allocate_aligned(size_t bytes)
 	return memory != NULL ? memset(memory, 0, bytes) : NULL;
 }
 
+bool warpspan_registry_judge(struct warpspan_kernel *kernel)
+{
+	const bool selected = warpspan_session_selects(kernel->demangled);
+
+	atomic_store_explicit(&kernel->selected, selected, memory_order_relaxed);
+	return selected;
+}
+
+void warpspan_registry_judge_all(void)
+{
+	for (struct warpspan_kernel *kernel = NULL; (kernel = warpspan_registry_next_kernel(kernel)) != NULL;)
+		(void)warpspan_registry_judge(kernel);
+}
+
+bool warpspan_registry_any_selected(const struct warpspan_module *module)
+{
+	bool any = false;
+
+	warpspan_lock(&lock);
+	for (const struct warpspan_kernel *kernel = module->kernels; kernel != NULL && !any;
+	     kernel = kernel->next_of_module)
+		any = atomic_load_explicit(&kernel->selected, memory_order_relaxed);
+	warpspan_unlock(&lock);
+	return any;
+}
+
 struct warpspan_kernel *warpspan_registry_kernel(struct warpspan_module *module, const char *name)
 {
 	struct warpspan_kernel *made = allocate_aligned(sizeof(*made));
@@ -225,7 +251,7 @@ struct warpspan_kernel *warpspan_registry_kernel(struct warpspan_module *module,
 	made->name = strdup(name);
 	made->demangled = warpspan_demangle(name);
 	if (made->name != NULL && made->demangled != NULL) {
-		atomic_store_explicit(&made->selected, warpspan_session_selects(made->demangled), memory_order_relaxed);
+		(void)warpspan_registry_judge(made);
 		warpspan_lock(&lock);
 		kernel = find_kernel(module, name);
 		if (kernel == NULL) {

@@ -124,6 +124,13 @@ uint32_t warpspan_registry_changes(void);
 void warpspan_registry_end_context(struct warpspan_context *context);
 void warpspan_registry_end_module(struct warpspan_module *module);
 
+/* Whether WARPSPAN_KERNEL of the latest session names the kernel, found out and noted in it; the same for all kernels.
+ */
+bool warpspan_registry_judge(struct warpspan_kernel *kernel);
+void warpspan_registry_judge_all(void);
+/* Whether that was found of one of the module's kernels. */
+bool warpspan_registry_any_selected(const struct warpspan_module *module);
+
 /* A session begins: contexts for which there was no memory are as good as new. */
 void warpspan_registry_retry_contexts(void);
 

@@ -376,38 +376,9 @@ const char *warpspan_setting_get(const struct warpspan_setting_info *info)
 
 bool warpspan_setting_valid(const struct warpspan_setting_info *info, const char *text)
 {
-	uint64_t wide;
-	uint32_t count;
-	unsigned formats;
-	bool flag;
-	enum warpspan_log_level level;
-	struct warpspan_start start;
-	struct warpspan_window window;
-	int number;
+	struct warpspan_settings scratch;
 
-	switch (info->type) {
-	case WARPSPAN_SETTING_TEXT:
-		return text[0] != '\0' && strlen(text) < WARPSPAN_TEXT_BYTES;
-	case WARPSPAN_SETTING_FORMATS:
-		return parse_formats(text, info->range, &formats);
-	case WARPSPAN_SETTING_BYTES:
-		return parse_bytes(text, info->range, &wide);
-	case WARPSPAN_SETTING_COUNT:
-		return parse_count(text, info->range, &count);
-	case WARPSPAN_SETTING_TIME:
-		return parse_time(text, info->range, &wide);
-	case WARPSPAN_SETTING_FLAG:
-		return parse_flag(text, info->range, &flag);
-	case WARPSPAN_SETTING_LEVEL:
-		return parse_level(text, info->range, &level);
-	case WARPSPAN_SETTING_START:
-		return warpspan_start_parse(text, &start);
-	case WARPSPAN_SETTING_WINDOW:
-		return warpspan_window_parse(text, &window);
-	case WARPSPAN_SETTING_SIGNAL:
-		return warpspan_signal_parse(text, &number);
-	}
-	return false;
+	return warpspan_setting_parse((unsigned)(info - warpspan_setting_infos), text, &scratch);
 }
 
 const char *warpspan_settings_shown(const char *text, char (*ret)[WARPSPAN_SHOWN_BYTES])
