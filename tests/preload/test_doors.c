@@ -11,6 +11,7 @@
  */
 #include "support.h"
 
+#include "folder.h"
 #include "model.h"
 #include "run.h"
 
@@ -46,23 +47,12 @@ enum {
 };
 static char *arguments[N_ARGUMENTS];
 static char preload[4096], preload_before[4096], preload_behind[4096], output[4096];
-static char folder[64];
 
-static int make_folder(void **state)
+static int make_output_folder(void **state)
 {
-	(void)snprintf(folder, sizeof(folder), "/tmp/warpspan-doors-XXXXXX");
-	if (mkdtemp(folder) == NULL)
+	if (make_folder(state) != 0)
 		return -1;
 	(void)snprintf(output, sizeof(output), "WARPSPAN_OUT=%s/out", folder);
-	return 0;
-}
-
-static int remove_folder(void **state)
-{
-	struct run_result result;
-
-	(void)run_program(&(struct run){ .arguments = { "rm", "-rf", folder } }, &result);
-	run_result_finish(&result);
 	return 0;
 }
 
@@ -217,7 +207,7 @@ static void T2_launches_by_a_call_of_the_runtime_are_seen(void **state)
 	for (unsigned i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
 		records(programs[i], "call", 3);
 		assert_int_equal(remove_folder(NULL), 0);
-		assert_int_equal(make_folder(NULL), 0);
+		assert_int_equal(make_output_folder(NULL), 0);
 	}
 }
 
@@ -304,7 +294,7 @@ static void records_beside_a_hooker(const char *pair)
 		warpspan_model_destroy(model);
 		free(said);
 		assert_int_equal(remove_folder(NULL), 0);
-		assert_int_equal(make_folder(NULL), 0);
+		assert_int_equal(make_output_folder(NULL), 0);
 	}
 }
 
@@ -366,7 +356,7 @@ static void T13_beside_it_the_program_is_recorded(void **state)
 {
 	deep_library("linked beside", 2, 0);
 	assert_int_equal(remove_folder(NULL), 0);
-	assert_int_equal(make_folder(NULL), 0);
+	assert_int_equal(make_output_folder(NULL), 0);
 	deep_library("looked up beside", 2, 0);
 }
 
@@ -505,7 +495,7 @@ static void grids_stay_apart_however_the_device_numbers_them(void **state)
 		warpspan_model_destroy(model);
 		free(said);
 		assert_int_equal(remove_folder(NULL), 0);
-		assert_int_equal(make_folder(NULL), 0);
+		assert_int_equal(make_output_folder(NULL), 0);
 	}
 }
 
@@ -957,7 +947,7 @@ static void a_file_that_exists_is_not_touched(void **state)
 	}
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+#define T(name) cmocka_unit_test_setup_teardown(name, make_output_folder, remove_folder)
 
 int main(int argc, char **argv)
 {

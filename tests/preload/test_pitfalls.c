@@ -6,6 +6,7 @@
  * Arguments: the library, probe_pitfalls, probe_late, libraries/late.c, the driver, the driver with the other kind of
  * symbol table.
  */
+#include "folder.h"
 #include "run.h"
 #include "support.h"
 
@@ -17,23 +18,12 @@
 
 static char preload[4096], output[4096];
 static const char *probe, *late_probe, *late_library, *driver, *plain_hash_driver;
-static char folder[64];
 
-static int make_folder(void **state)
+static int make_output_folder(void **state)
 {
-	(void)snprintf(folder, sizeof(folder), "/tmp/warpspan-pitfalls-XXXXXX");
-	if (mkdtemp(folder) == NULL)
+	if (make_folder(state) != 0)
 		return -1;
 	(void)snprintf(output, sizeof(output), "WARPSPAN_OUT=%s/out", folder);
-	return 0;
-}
-
-static int remove_folder(void **state)
-{
-	struct run_result result;
-
-	(void)run_program(&(struct run){ .arguments = { "rm", "-rf", folder } }, &result);
-	run_result_finish(&result);
 	return 0;
 }
 
@@ -278,7 +268,7 @@ static void launches_of_old_are_counted_and_their_modules_attached(void **state)
 	assert_true(counters_hold("\"old_launches\":3"));
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+#define T(name) cmocka_unit_test_setup_teardown(name, make_output_folder, remove_folder)
 
 int main(int argc, char **argv)
 {

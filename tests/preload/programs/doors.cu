@@ -3,6 +3,7 @@
  * doors.cu - launches through the CUDA runtime, in ways chosen by the argument. Every launch has 4 blocks of 2 warps,
  * and each warp runs "step" once. Prints how often each element was incremented.
  */
+#include "elements.cuh"
 #include <warpspan.cuh>
 
 #include <cstdio>
@@ -12,8 +13,6 @@
 #include <thread>
 #include <unistd.h>
 #include <vector>
-
-enum { BLOCKS = 4, THREADS = 64, ELEMENTS = BLOCKS * THREADS };
 
 __global__ void step(int *data)
 {
@@ -28,18 +27,6 @@ static int *make_data()
 	cudaMalloc(&data, ELEMENTS * sizeof(int));
 	cudaMemset(data, 0, ELEMENTS * sizeof(int));
 	return data;
-}
-
-static void print_data(const int *data)
-{
-	int host[ELEMENTS] = {};
-	const cudaError_t error = cudaMemcpy(host, data, sizeof(host), cudaMemcpyDeviceToHost);
-	int least = host[0], most = host[0];
-	for (int value : host) {
-		least = value < least ? value : least;
-		most = value > most ? value : most;
-	}
-	printf("each element %d..%d times, %s\n", least, most, cudaGetErrorName(error));
 }
 
 /* Four ways of launching: 5 + 1 + 1 + 1 launches. */

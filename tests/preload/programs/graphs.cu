@@ -3,14 +3,13 @@
  * graphs.cu MODE - kernels that run from graphs, and other ways to have many at once. Every grid has 4 blocks of 2
  * warps, and each warp runs "step" once. Prints how often each element was incremented.
  */
+#include "elements.cuh"
 #include <warpspan.cuh>
 
 #include <cstdio>
 #include <cstring>
 #include <thread>
 #include <vector>
-
-enum { BLOCKS = 4, THREADS = 64, ELEMENTS = BLOCKS * THREADS };
 
 __device__ static void add(int *data, int n)
 {
@@ -41,18 +40,6 @@ static int *make_data()
 	cudaMemset(data, 0, ELEMENTS * sizeof(int));
 	cudaDeviceSynchronize(); /* streams that do not block would not wait for it */
 	return data;
-}
-
-static void print_data(const int *data)
-{
-	int host[ELEMENTS] = {};
-	const cudaError_t error = cudaMemcpy(host, data, sizeof(host), cudaMemcpyDeviceToHost);
-	int least = host[0], most = host[0];
-	for (int value : host) {
-		least = value < least ? value : least;
-		most = value > most ? value : most;
-	}
-	printf("each element %d..%d times, %s\n", least, most, cudaGetErrorName(error));
 }
 
 static cudaStream_t make_stream()
