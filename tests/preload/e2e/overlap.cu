@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * overlap.cu - pairs of kernels on two streams that only end if both run at once: "ask" waits for what "answer" writes,
- * and "answer", launched later, waits until "ask" has begun. N_ROUNDS pairs one after the other on each of two pairs of
- * streams. Anything that makes one wait for the other's end never ends.
+ * overlap.cu - pairs of kernels on two streams that only end if both run at once: every thread of "ask" waits for what
+ * all of "answer" write, and these, launched later, wait until all of "ask" have begun: each warp overlaps each.
+ * N_ROUNDS pairs one after the other on each of two pairs of streams. Anything that makes one wait for the other's end
+ * never ends.
  */
 #include <warpspan.cuh>
 
@@ -18,8 +19,8 @@ __global__ void ask(talk *with)
 {
 	WS_OPEN(ws);
 	WS_SCOPE(ws, "ask");
-	atomicExch(&with->begun, 1);
-	while (atomicAdd(&with->answered, 0) == 0)
+	atomicAdd(&with->begun, 1);
+	while (atomicAdd(&with->answered, 0) != N_THREADS)
 		;
 }
 
@@ -27,9 +28,9 @@ __global__ void answer(talk *with)
 {
 	WS_OPEN(ws);
 	WS_SCOPE(ws, "answer");
-	while (atomicAdd(&with->begun, 0) == 0)
+	while (atomicAdd(&with->begun, 0) != N_THREADS)
 		;
-	atomicExch(&with->answered, 1);
+	atomicAdd(&with->answered, 1);
 }
 
 int main()
@@ -54,7 +55,7 @@ int main()
 	int n = 0;
 	for (const auto &pair : result)
 		for (const talk &talk : pair)
-			n += talk.begun == 1 && talk.answered == 1;
+			n += talk.begun == N_THREADS && talk.answered == N_THREADS;
 	printf("overlap: %d pairs, %s\n", n, cudaGetErrorString(cudaGetLastError()));
 	return n != N_PAIRS * N_ROUNDS;
 }
