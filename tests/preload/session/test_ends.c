@@ -189,26 +189,6 @@ static void an_end_while_sessions_come_and_go(void **state)
 	assert_true(n_captures > 0);
 }
 
-/* exit() in a handler is not allowed, and common. */
-static void an_end_by_a_handler_wherever_it_interrupts(void **state)
-{
-	for (unsigned i = 0; i < 8; i++) {
-		struct run_result result;
-		char number[16];
-
-		snprintf(number, sizeof(number), "%u", 100 + i * 4999);
-		leave("anywhere", number,
-		      (const char *[]){ "WARPSPAN_START=api", "WARPSPAN_LOG=none", "WARPSPAN_FORMAT=none",
-					"WARPSPAN_EXIT_TIMEOUT=500ms", NULL },
-		      5, &result);
-		assert_true(result.seconds < 0.5 + EXTRA_S);
-		run_result_finish(&result);
-		(void)assert_readable(true);
-		remove_folder(state);
-		make_folder(state);
-	}
-}
-
 /* The same, where a mutex of the library is held: each time one is. */
 static void an_end_by_a_handler_within_the_library(void **state)
 {
@@ -250,7 +230,6 @@ int main(int argc, char **argv)
 		TEST(an_end_inside_a_callback_is_bounded),
 		TEST(a_kernel_that_never_ends_holds_no_end),
 		TEST(an_end_while_sessions_come_and_go),
-		TEST(an_end_by_a_handler_wherever_it_interrupts),
 		TEST(an_end_by_a_handler_within_the_library),
 	};
 
